@@ -28,7 +28,6 @@ var manyMethods = map[string]allowance{
 	"events.Subjects":         {61, "a short method for each subject and each stream name of the contract", ""},
 	"isolates.thread":         {60, "replies, and what ends a run, become types", "2026-12"},
 	"internal/cli.env":        {131, "commands have two roads, one of operators and one of owners", "2026-12"},
-	"internal/control.Client": {62, "a method for each endpoint: the table of endpoints replaces them", "2026-12"},
 	"internal/control.Server": {61, "a method for each endpoint that only a process answers", "2026-12"},
 	"internal/console.call":   {64, "a function for each page", "2026-12"},
 }

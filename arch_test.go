@@ -175,7 +175,7 @@ var house = map[string]room{
 	"internal/console": {
 		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/audit", "internal/control", "internal/doctor", "internal/flow", "internal/localhost", "internal/tail"},
 		libs:  []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
-		tests: []string{"internal/config", "internal/gateway", "internal/test/fleettest", "internal/test/parallel"},
+		tests: []string{"internal/config", "internal/gateway", "internal/modulecheck", "internal/test/fleettest", "internal/test/parallel"},
 	},
 	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"internal/tail":  {pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{"golang.org/x/time/rate"}},
@@ -266,7 +266,7 @@ var house = map[string]room{
 		},
 	},
 	"internal/test/browser": {
-		pure: true, tests: []string{"events", "internal/cli", "internal/config", "internal/test/fleettest", libNATS, "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
+		pure: true, tests: []string{"events", "internal/cli", "internal/config", "internal/modulecheck", "internal/test/fleettest", libNATS, "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
 	},
 
 	"internal/test/newbinding": {pure: true, tests: []string{"internal/test/fleettest"}},

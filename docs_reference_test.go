@@ -321,10 +321,10 @@ func referenceControl(t *testing.T, nc *nats.Conn, token string) {
 	var info micro.Info
 	require.NoError(t, json.Unmarshal(reply.Data, &info))
 	var list [][]string
-	doors := map[string]bool{}
+	tenants := map[string]bool{}
 	for _, e := range info.Endpoints {
 		if _, name, ok := strings.Cut(e.Subject, ".owner.*."); ok {
-			doors[name] = true
+			tenants[name] = true
 		}
 	}
 	for _, e := range info.Endpoints {
@@ -348,11 +348,11 @@ func referenceControl(t *testing.T, nc *nats.Conn, token string) {
 		if e.QueueGroup == "" {
 			each = "each process"
 		}
-		door := map[bool]string{true: "yes", false: "no"}[doors[name]]
-		list = append(list, []string{"`" + name + "`", fields, each, guarded, door})
+		tenant := map[bool]string{true: "yes", false: "no"}[tenants[name]]
+		list = append(list, []string{"`" + name + "`", e.Metadata["description"], fields, each, guarded, tenant})
 	}
 	require.Greater(t, len(list), 20)
-	generatedTable(t, "docs/reference/control.md", "endpoints", []string{"name", "fields of the request", "answered by", "guarded", "owner's door", "answer"}, list)
+	generatedTable(t, "docs/reference/control.md", "endpoints", []string{"name", "what it does", "fields of the request", "answered by", "guarded", "owner API", "answer"}, list)
 }
 
 // The states of an event in flight are drawn from the table of transitions.

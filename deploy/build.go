@@ -54,6 +54,14 @@ type Bundle struct {
 	Notes    []Diagnostic // what a manifest says that makes no difference here
 }
 
+// Place returns a fault at the place of the manifest's field that text begins with, or nil if there is none.
+func (b *Bundle) Place(text string) *SourceError {
+	if b.manifest == nil {
+		return nil
+	}
+	return b.manifest.Place(text)
+}
+
 // AnyName stands for any file of a directory in Bundle.Inputs.
 const AnyName = assets.AnyName
 

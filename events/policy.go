@@ -35,13 +35,13 @@ type Policy struct {
 	// isolates in a process, with a context for each worker, and have the largest share of isolates and memory of all of
 	// them together. "" = the owner has isolates of its own.
 	Group string `json:"group,omitempty"`
-	// MaxWorkers and CodeBytes bound what its people deploy at its door: the number of workers, and the bytes of all kept
-	// versions with their source maps. Zero means DefaultMaxWorkers and DefaultCodeBytes. Deploys by the fleet's user pass
-	// them.
+	// MaxWorkers and CodeBytes bound what its people deploy by the owner API: the number of workers, and the bytes of all
+	// kept versions with their source maps. Zero means DefaultMaxWorkers and DefaultCodeBytes. Deploys by the fleet's user
+	// pass them.
 	MaxWorkers int `json:"maxWorkers,omitempty"`
 	CodeBytes  int `json:"codeBytes,omitempty"`
-	// AssetBytes bounds the files that its people store at its door, for all kept versions: each counts its bytes and 4096
-	// more. Zero means DefaultAssetBytes. Deploys by the fleet's user pass it.
+	// AssetBytes bounds the files that its people store by the owner API, for all kept versions: each counts its bytes and
+	// 4096 more. Zero means DefaultAssetBytes. Deploys by the fleet's user pass it.
 	AssetBytes int `json:"assetBytes,omitempty"`
 	// KVBytes bounds the data that its workers store by KV bindings, bytes; nats-server keeps to it. Zero means
 	// PINWHEEL_OWNER_KV_BYTES.
@@ -66,7 +66,7 @@ type Policy struct {
 	Ceilings Limits `json:"ceilings,omitzero"`
 }
 
-// What an owner without a policy may deploy at its door.
+// What an owner without a policy may deploy by the owner API.
 const (
 	DefaultMaxWorkers = 100
 	DefaultCodeBytes  = 256 << 20

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/cron"
@@ -106,6 +107,17 @@ func (m *Manifest) Check(spec events.Spec) error {
 // Refuse puts err, whose text begins with the path of a field, at the place of this field, or of the nearest object
 // around it.
 func (m *Manifest) Refuse(err error) error { return m.d.failAt(err) }
+
+// Place puts a text that begins with the path of a field of this manifest at the place of this field, or of the nearest
+// object around it. It returns nil for other texts.
+func (m *Manifest) Place(text string) *SourceError {
+	field, _, _ := strings.Cut(text, " ")
+	key, _, _ := strings.Cut(field, ".")
+	if _, ok := m.d.at[key]; !ok {
+		return nil
+	}
+	return m.Fault(field, "%s", text)
+}
 
 // Fault is an error at the place of a field, for example "main", or of the nearest object around it.
 func (m *Manifest) Fault(field, format string, args ...any) *SourceError {

@@ -1,5 +1,5 @@
 // Package audit keeps what was changed in a fleet: by whom, from where and when. Processes write what they do for
-// requests; commands that write to JetStream themselves write it too.
+// requests; commands write what they do themselves.
 package audit
 
 import (
@@ -46,9 +46,9 @@ const (
 
 // Sources of a record: who wrote it, and so what its fields are worth.
 const (
-	Door    = "door"    // a process, for a request at an owner's door. NATS has permitted this owner's subject
-	Control = "control" // a process, for a request to a control endpoint. Who sent it, NATS does not tell
-	Command = "command" // a command of the fleet's user, which wrote to JetStream itself. All fields are what it says
+	OwnerAPI = "door"    // a process, for a request to the owner API. NATS has permitted this owner's subject
+	Control  = "control" // a process, for a request to a control endpoint. Who sent it, NATS does not tell
+	Command  = "command" // a command of the fleet's user, which wrote to JetStream itself. All fields are what it says
 )
 
 // noOwner is the token for changes that are of no single owner. It is never a name.
@@ -58,7 +58,7 @@ const noOwner = "~"
 type Record struct {
 	Seq     uint64          `json:"id,omitempty"`   // in the stream; set by List
 	Time    time.Time       `json:"time"`           // when NATS stored it; set by List
-	Source  string          `json:"source"`         // Door, Control or Command; set by List, from the subject
+	Source  string          `json:"source"`         // OwnerAPI, Control or Command; set by List, from the subject
 	Owner   string          `json:"owner"`          // whose things were changed; "": of no single owner. Set by List, from the subject
 	Action  string          `json:"action"`         // name of the endpoint, or words of the command
 	Request json.RawMessage `json:"request"`        // what was asked for, without content of events

@@ -37,7 +37,7 @@ func list(t *testing.T, l *audit.Log, f audit.Filter) (all []audit.Record) {
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	l, js := open(t)
-	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Door, Owner: "acme", Action: "dead.purge", Request: json.RawMessage(`{"all":true}`), Node: "n", Claims: "me@here"}))
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.OwnerAPI, Owner: "acme", Action: "dead.purge", Request: json.RawMessage(`{"all":true}`), Node: "n", Claims: "me@here"}))
 	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Command, Owner: "beta", Action: "deploy", Request: json.RawMessage(`{}`), User: "fleet of $G"}))
 	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Control, Action: "drain", Request: json.RawMessage(`{}`)}))
 	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Control, Owner: "a.b.>", Action: "odd", Request: json.RawMessage(`{}`)}), "no subject of another shape")
@@ -74,12 +74,12 @@ func TestRecords(t *testing.T) {
 	require.Len(t, list(t, l, audit.Filter{}), 1)
 }
 
-// An owner displaces its own records only, and only those of its door.
+// An owner displaces its own records only, and only those of its API.
 func TestRecordsOfOthersAreNotDisplaced(t *testing.T) {
 	t.Parallel()
 	l, js := open(t)
 	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Command, Owner: "acme", Action: "deploy"}))
-	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Door, Owner: "beta", Action: "dead.edit"}))
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.OwnerAPI, Owner: "beta", Action: "dead.edit"}))
 	var last jetstream.PubAckFuture
 	for range 5100 {
 		var err error

@@ -45,7 +45,7 @@ func (e *env) dial(owner string, also ...nats.Option) (*nats.Conn, error) {
 	opts := []nats.Option{nats.PermissionErrOnSubscribe(true), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { e.natsErr.Store(&err) })}
 	if owner != "" {
 		inbox := e.cfg.InboxFor(owner)
-		if atDoor(e) && inbox == strings.TrimSuffix(nats.InboxPrefix, ".") {
+		if isOwner(e) && inbox == strings.TrimSuffix(nats.InboxPrefix, ".") {
 			inbox += "." + owner // what the user of an owner may read, also where replies may go to any inbox
 		}
 		opts = append(opts, nats.CustomInboxPrefix(inbox))

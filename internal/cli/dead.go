@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -28,14 +30,10 @@ func newDeadLs(e *env) *cobra.Command {
 		Use: "ls", Short: "List dead letters, the oldest first", Args: cobra.NoArgs,
 		Example: "  pinwheel dead ls --reason exception --since 24h",
 	}, func(ctx context.Context, _ []string) error {
-		f, err := s.Parse()
-		if err != nil {
+		if _, err := s.Parse(); err != nil {
 			return flagError(err)
 		}
-		if atDoor(e) {
-			return listDeadAtDoor(ctx, e, s.Filter, asJSON)
-		}
-		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error { return e.listDead(ctx, d, f, asJSON) })
+		return withFleet(ctx, e, func(c *control.Client) error { return listDead(ctx, e, c, s.Filter, asJSON) })
 	})
 	s.flags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, without bodies")
@@ -51,23 +49,7 @@ func newDeadShow(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if atDoor(e) {
-			return showDeadAtDoor(ctx, e, ids[0], asJSON)
-		}
-		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error {
-			letter, err := d.Get(ctx, ids[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return e.printLetterJSON(letter, true)
-			}
-			from, err := d.CameOf(ctx, letter)
-			if err != nil { // the letter shows the rest
-				fmt.Fprintln(e.err, "pinwheel:", err)
-			}
-			return e.printLetter(letter, from)
-		})
+		return withFleet(ctx, e, func(c *control.Client) error { return showDead(ctx, e, c, ids[0], asJSON) })
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object, with the body")
 	return c
@@ -75,8 +57,8 @@ func newDeadShow(e *env) *cobra.Command {
 
 func newDeadReplay(e *env) *cobra.Command {
 	var s selection
-	var rate, to string
-	var o deadletter.ReplayOptions
+	var rate string
+	var r control.Replay
 	var ed editing
 	var c *cobra.Command
 	var asJSON bool
@@ -88,34 +70,45 @@ func newDeadReplay(e *env) *cobra.Command {
 			"When interrupted, it ends after the current letter. 'pinwheel dead replays' shows how replays ended.",
 		Example: "  pinwheel dead replay --owner acme --reason timeout --rate 10/s\n  pinwheel dead replay 17 --to import@12 --patch '{\"currency\":\"EUR\"}'",
 	}, func(ctx context.Context, args []string) (err error) {
-		if o.Rate, err = parseRate(rate); err != nil {
+		if r.Rate, err = parseRate(rate); err != nil {
 			return err
 		}
 		if c.Flags().Changed("to") {
-			if o.To, err = events.ParseTo(to); err != nil {
+			if _, err = events.ParseTo(r.To); err != nil {
 				return usage("--to %w", err)
 			}
 		}
-		if o.MaxReplays < 1 {
-			return usage("--max-replays is %d: it is 1 or more; --force replays whatever was before", o.MaxReplays)
+		if r.MaxReplays < 1 {
+			return usage("--max-replays is %d: it is 1 or more; --force replays whatever was before", r.MaxReplays)
 		}
-		if o.Edit, err = ed.edit(c, e.in); err != nil {
+		edit, err := ed.edit(c, e.in)
+		if err != nil {
 			return err
 		}
-		o.DryRun = s.DryRun
-		if atDoor(e) {
-			return replayAtDoor(ctx, e, &s, args, &ed, o, to, asJSON)
+		if r.Selection, err = s.selected(args); err != nil {
+			return err
 		}
-		return e.act(ctx, e.replayed(&ed, o), &s, args, asJSON)
+		return withFleet(ctx, e, func(c *control.Client) error {
+			if ed.editor {
+				if len(r.IDs) != 1 {
+					return usage("--editor edits one letter: name its id")
+				}
+				if edit.Body, err = editedBody(ctx, e, c, r.IDs[0]); err != nil {
+					return err
+				}
+			}
+			r.Edit = editRequest(edit)
+			return act(ctx, e, c, control.DeadReplay, r, action{"replayed", s.DryRun}, asJSON)
+		})
 	})
 	s.flags(c)
 	s.actionFlags(c)
 	ed.flags(c)
 	f := c.Flags()
 	f.StringVar(&rate, "rate", "", "at most `N/s` replays in a second")
-	f.StringVar(&to, "to", "", "run them by another worker of the same owner, or another version: `WORKER`, WORKER@VERSION or @VERSION")
-	f.IntVar(&o.MaxReplays, "max-replays", deadletter.DefaultMaxReplays, "refuse what was replayed so often before")
-	f.BoolVar(&o.Force, "force", false, "replay also that")
+	f.StringVar(&r.To, "to", "", "run them by another worker of the same owner, or another version: `WORKER`, WORKER@VERSION or @VERSION")
+	f.IntVar(&r.MaxReplays, "max-replays", deadletter.DefaultMaxReplays, "refuse what was replayed so often before")
+	f.BoolVar(&r.Force, "force", false, "replay also that")
 	f.BoolVar(&asJSON, "json", false, "print the outcome of each letter as one JSON object a line")
 	return c
 }
@@ -128,10 +121,13 @@ func newDeadRm(e *env) *cobra.Command {
 		Long:    "Removes dead letters: their events are lost. Name ids, select by flags, or give --all.",
 		Example: "  pinwheel dead rm 17 18",
 	}, func(ctx context.Context, args []string) error {
-		if atDoor(e) {
-			return purgeAtDoor(ctx, e, &s, args, asJSON)
+		r, err := s.selected(args)
+		if err != nil {
+			return err
 		}
-		return e.act(ctx, removed(s.DryRun), &s, args, asJSON)
+		return withFleet(ctx, e, func(c *control.Client) error {
+			return act(ctx, e, c, control.DeadPurge, r, action{"removed", s.DryRun}, asJSON)
+		})
 	})
 	s.flags(c)
 	s.actionFlags(c)
@@ -139,48 +135,62 @@ func newDeadRm(e *env) *cobra.Command {
 	return c
 }
 
-func (e *env) withDead(ctx context.Context, f func(*control.Remote, *deadletter.Store) error) error {
-	c, err := e.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	err = f(c, c.DeadLetters())
-	if errors.Is(err, deadletter.ErrNoDeadLetter) {
-		return fmt.Errorf("%w; 'pinwheel dead ls' lists them, 'pinwheel dead replays ID' says how the replay of one ended", err)
+// listsLetters adds how to list the letters.
+func listsLetters(err error) error {
+	return hint(err, "'pinwheel dead ls' lists them, 'pinwheel dead replays ID' says how the replay of one ended")
+}
+
+func listDead(ctx context.Context, e *env, c *control.Client, f control.Filter, asJSON bool) error {
+	p, unreadable := e.list(asJSON, "ID", "FAILED", "WORKER", "KIND", "REASON", "ATTEMPTS", "REPLAYS", "MESSAGE"), 0
+	r := control.ListLetters{Filter: f}
+	err := everyPage(f.Limit, func(limit int) (int, bool, error) {
+		r.Limit = limit
+		page, err := control.Ask(ctx, c, control.DeadList, r)
+		unreadable += len(page.Unreadable)
+		for _, seq := range page.Unreadable {
+			fmt.Fprintf(e.err, "pinwheel: message %d: not a dead letter\n", seq)
+		}
+		for _, l := range page.Letters {
+			err = cmp.Or(err, p.add(l, letterCells(l)...))
+		}
+		r.After = page.Next
+		return len(page.Letters) + len(page.Unreadable), page.Next != 0, err
+	})
+	if err = errors.Join(err, p.end()); err == nil && unreadable > 0 {
+		return silent(exitFailure)
 	}
 	return err
 }
 
-func (e *env) listDead(ctx context.Context, d *deadletter.Store, f deadletter.Filter, asJSON bool) error {
-	rows := e.newLetterTable()
-	unreadable := 0
-	for letter, err := range d.List(ctx, f) {
-		switch {
-		case errors.Is(err, deadletter.ErrUndecodable):
-			unreadable++
-			fmt.Fprintln(e.err, "pinwheel:", err)
-			continue
-		case err != nil:
-			return err
-		case asJSON:
-			err = e.printLetterJSON(letter, false)
-		default:
-			err = rows.add(letter)
-		}
-		if err != nil {
-			return err
-		}
+func showDead(ctx context.Context, e *env, c *control.Client, id uint64, asJSON bool) error {
+	j, err := control.WholeLetter(ctx, c, id)
+	if err != nil {
+		return listsLetters(err)
 	}
-	if !asJSON {
-		if err := rows.end(); err != nil {
-			return err
-		}
+	l, err := j.Letter()
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
+		return e.object(l.JSON(true))
 	}
-	if unreadable > 0 {
-		return silent(exitFailure)
+	return e.printLetter(l, cameOf(ctx, c, l))
+}
+
+// cameOf finds the replay that ended with a letter, or nil. What is not known of it is left out.
+func cameOf(ctx context.Context, c *control.Client, l *events.DeadLetter) *deadletter.Replayed {
+	if _, _, is := events.ParseReplayMark(l.Header.Get(events.HeaderReplay)); !is {
+		return nil
 	}
-	return nil
+	list, err := control.Ask(ctx, c, control.DeadReplays, control.ReplayFilter{Owner: l.Owner, Worker: l.Worker, State: string(deadletter.ReplayDead), Limit: 1000})
+	if err != nil {
+		return nil
+	}
+	i := slices.IndexFunc(list.Replays, func(r *deadletter.Replayed) bool { return r.Dead == l.Seq })
+	if i < 0 {
+		return nil
+	}
+	return list.Replays[i]
 }
 
 // letterIDs parses the IDs of dead letters.

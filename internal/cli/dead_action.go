@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
@@ -14,73 +13,47 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
-// action is what replay and rm do with the selected letters.
+// action is what a command does with letters.
 type action struct {
-	does   string // name of the endpoint that does it
 	verb   string // "replayed", "removed"
 	dryRun bool
-	do     func(ctx context.Context, c *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Counts, error)
 }
 
-// replayed is the action that replays letters. It edits them first if ed says so, in an editor if ed asks for one.
-func (e *env) replayed(ed *editing, o deadletter.ReplayOptions) action {
-	return action{"dead.replay", "replayed", o.DryRun, func(ctx context.Context, c *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Counts, error) {
-		if ed.editor {
-			if len(s.IDs) != 1 {
-				return deadletter.Counts{}, usage("--editor edits one letter: name its id")
-			}
-			l, err := d.Get(ctx, s.IDs[0])
-			if err != nil {
-				return deadletter.Counts{}, err
-			}
-			if o.Edit.Body, err = e.editBody(ctx, l.Body); err != nil {
-				return deadletter.Counts{}, err
-			}
-		}
-		o.Runs = control.WhoRuns(c.Workers)
-		o.Unnoted = func(err error) { fmt.Fprintln(e.err, "pinwheel:", err) }
-		return d.ReplayAll(ctx, s, o, each)
-	}}
-}
-
-func removed(dryRun bool) action {
-	return action{"dead.purge", "removed", dryRun, func(ctx context.Context, _ *control.Remote, d *deadletter.Store, s deadletter.Selection, each func(deadletter.Progress)) (deadletter.Counts, error) {
-		return d.Purge(ctx, s, dryRun, each)
-	}}
-}
-
-// act does a to the letters that s and args select. It prints the result for each letter, and the totals.
-func (e *env) act(ctx context.Context, a action, s *selection, args []string, asJSON bool) error {
-	sel, err := s.selected(args)
+// act starts a job that acts on letters, and follows it to its end. It prints the result for each letter, and the
+// totals. If the command is interrupted, it cancels the job.
+func act[Q any](ctx context.Context, e *env, c *control.Client, start control.Endpoint[Q, control.Job], r Q, a action, asJSON bool) error {
+	j, err := control.Ask(ctx, c, start, r)
 	if err != nil {
-		return err
+		return listsLetters(err)
 	}
-	return e.withDead(ctx, func(c *control.Remote, d *deadletter.Store) error {
-		p := &progress{e: e, verb: a.verb, asJSON: asJSON, live: config.IsTerminal(e.out) && !asJSON}
-		t, err := a.do(ctx, c, d, sel, p.step)
-		p.clear()
-		if t.Done > 0 && !a.dryRun {
-			owner, _, _ := strings.Cut(s.Worker, "/")
-			if s.Owner != "" || owner == s.Worker {
-				owner = s.Owner
-			}
-			record(ctx, e, a.does, owner, s.asked(sel))
+	p := &progress{e: e, verb: a.verb, asJSON: asJSON, live: config.IsTerminal(e.out) && !asJSON}
+	j, err = control.FollowJob(ctx, c, j, func(l control.JobLetter, now control.Job, skipped int) {
+		if skipped > 0 {
+			fmt.Fprintf(e.err, "pinwheel: %s before this one are not listed\n", counted(skipped, "letter"))
 		}
-		var ee *exitError
-		if errors.As(err, &ee) {
-			return err
+		step := deadletter.Progress{Letter: l.Letter(), Counts: now.Counts}
+		if l.Error != "" {
+			step.Err = errors.New(l.Error)
 		}
-		if !asJSON {
-			fmt.Fprintln(e.out, summary(a, t))
-		}
-		switch {
-		case ctx.Err() != nil:
-			return fmt.Errorf("%w after %d of at most %d letters; nothing is half done, and the same command goes on with the others", ctx.Err(), t.Done+t.Failed, t.Total)
-		case err == nil && t.Failed > 0:
-			return silent(exitFailure)
-		}
-		return err
+		p.step(step)
 	})
+	p.clear()
+	if !asJSON {
+		fmt.Fprintln(e.out, summary(a, j.Counts))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w after %d of at most %d letters; nothing is half done, and the same command goes on with the others", ctx.Err(), j.Done+j.Failed, j.Total)
+	case err != nil:
+		return err
+	case j.State == "failed":
+		return errors.New(j.Error)
+	case j.State != "done":
+		return fmt.Errorf("job %s of node %s was %s", j.Job, j.Node, j.State)
+	case j.Failed > 0:
+		return silent(exitFailure)
+	}
+	return nil
 }
 
 func summary(a action, t deadletter.Counts) string {

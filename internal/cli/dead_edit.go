@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
@@ -95,31 +94,44 @@ func newDeadEdit(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if atDoor(e) {
-			return editDeadAtDoor(ctx, e, ids[0], &ed, edit)
-		}
-		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error {
+		return withFleet(ctx, e, func(c *control.Client) error {
 			if ed.editor || edit.Empty() {
-				l, err := d.Get(ctx, ids[0])
-				if err != nil {
-					return err
-				}
-				if edit.Body, err = e.editBody(ctx, l.Body); err != nil {
+				if edit.Body, err = editedBody(ctx, e, c, ids[0]); err != nil {
 					return err
 				}
 			}
-			l, err := d.Edit(ctx, ids[0], edit)
-			if err != nil {
-				return err
+			changed, err := control.Ask(ctx, c, control.DeadEdit, control.EditLetter{LetterID: control.LetterID{ID: ids[0]}, Edit: editRequest(edit)})
+			switch {
+			case err != nil:
+				return listsLetters(err)
+			case changed.Was == changed.ID:
+				_, err = fmt.Fprintf(e.out, "%d stays as it is: nothing was changed\n", changed.ID)
+			default:
+				_, err = fmt.Fprintf(e.out, "%d is %d now\n", changed.Was, changed.ID)
 			}
-			if l.Seq != ids[0] {
-				record(ctx, e, "dead.edit", l.Owner, map[string]uint64{"id": ids[0]})
-			}
-			return printEdited(e, ids[0], l.Seq)
+			return err
 		})
 	})
 	ed.flags(c)
 	return c
+}
+
+// editRequest is an edit as a request.
+func editRequest(d events.Edit) control.Edit {
+	return control.Edit{BodyBase64: d.Body, Patch: d.Patch, SetHeaders: d.Set, RemoveHeaders: d.Remove}
+}
+
+// editedBody lets the user change the body of a letter in an editor.
+func editedBody(ctx context.Context, e *env, c *control.Client, id uint64) ([]byte, error) {
+	j, err := control.WholeLetter(ctx, c, id)
+	if err != nil {
+		return nil, listsLetters(err)
+	}
+	l, err := j.Letter()
+	if err != nil {
+		return nil, err
+	}
+	return e.editBody(ctx, l.Body)
 }
 
 // editBody lets the user change body in an editor.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
@@ -28,15 +30,12 @@ func newDeadExport(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if atDoor(e) {
-			return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (deadletter.Counts, error) {
-				return exportAtDoor(ctx, e, &s, sel.IDs, w, each)
+		return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (t deadletter.Counts, err error) {
+			err = withFleet(ctx, e, func(c *control.Client) error {
+				t, err = exportLetters(ctx, c, sel, w, each)
+				return err
 			})
-		}
-		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error {
-			return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (deadletter.Counts, error) {
-				return d.Export(ctx, sel, w, each)
-			})
+			return t, err
 		})
 	})
 	s.flags(c)
@@ -87,42 +86,66 @@ func createPrivate(path string) (*os.File, error) {
 	return f, nil
 }
 
-func newDeadImport(e *env) *cobra.Command {
-	return e.command(cobra.Command{
-		Use: "import [FILE]", Short: "Store exported dead letters again", Args: cobra.MaximumNArgs(1),
-		Long: "Stores the letters of an export, from stdin without FILE, except those that are there already. You can run it again after an\n" +
-			"interruption. A letter that was replayed or removed meanwhile comes back.",
-		Example: "  pinwheel dead import acme.ndjson",
-	}, func(ctx context.Context, args []string) error {
-		in := e.in
-		if len(args) > 0 && args[0] != "-" {
-			f, err := os.Open(args[0])
-			if err != nil {
-				return usage("%w", err)
+// exportLetters writes whole letters as JSON, one a line.
+func exportLetters(ctx context.Context, c *control.Client, s control.Selection, w io.Writer, each func(deadletter.Progress)) (t deadletter.Counts, err error) {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	write := func(id uint64, j *events.LetterJSON, err error) error {
+		l := &events.DeadLetter{Seq: id}
+		if err == nil {
+			if l, err = j.Letter(); err == nil {
+				if err := enc.Encode(l.JSON(true)); err != nil {
+					return err
+				}
 			}
-			defer func() { _ = f.Close() }()
-			in = f
 		}
-		if atDoor(e) {
-			return importAtDoor(ctx, e, in)
+		if t.Total = max(t.Total, t.Done+t.Failed+1); err == nil {
+			t.Done++
+		} else {
+			t.Failed++
 		}
-		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error { return e.importDead(ctx, d, in) })
+		each(deadletter.Progress{Letter: l, Err: err, Counts: t})
+		return nil
+	}
+	if len(s.IDs) > 0 {
+		t.Total = len(s.IDs)
+		err = exportIDs(ctx, c, s.IDs, write)
+		return t, err
+	}
+	r := control.ListLetters{Filter: s.Filter}
+	err = everyPage(s.Limit, func(limit int) (int, bool, error) {
+		r.Limit = limit
+		page, err := control.WholeLetters(ctx, c, r)
+		if err != nil {
+			return 0, false, err
+		}
+		r.After = page.Next
+		for _, id := range page.Unreadable {
+			if err := write(id, nil, fmt.Errorf("message %d: not a dead letter", id)); err != nil {
+				return 0, false, err
+			}
+		}
+		for _, j := range page.Letters {
+			if err := write(j.ID, j, nil); err != nil {
+				return 0, false, err
+			}
+		}
+		return len(page.Letters) + len(page.Unreadable), page.Next != 0, nil
 	})
+	return t, err
 }
 
-func (e *env) importDead(ctx context.Context, d *deadletter.Store, in io.Reader) error {
-	t, err := d.Import(ctx, in, nil)
-	if t.Stored > 0 {
-		record(ctx, e, "dead.import", "", map[string]int{"number": t.Stored})
+// exportIDs exports single letters. One that is not there does not end the export.
+func exportIDs(ctx context.Context, c *control.Client, ids []uint64, write func(uint64, *events.LetterJSON, error) error) error {
+	for _, id := range ids {
+		j, err := control.WholeLetter(ctx, c, id)
+		var refused *control.Error
+		if err != nil && (!errors.As(err, &refused) || refused.Code != 404) {
+			return err
+		}
+		if err := write(id, j, err); err != nil {
+			return err
+		}
 	}
-	return tellImported(ctx, e, t, err)
-}
-
-// tellImported prints how an import ended.
-func tellImported(ctx context.Context, e *env, t deadletter.ImportCounts, err error) error {
-	fmt.Fprintf(e.out, "%d imported, %d were there already\n", t.Stored, t.There)
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w after line %d; the same command goes on with the others", ctx.Err(), t.Line)
-	}
-	return err
+	return nil
 }

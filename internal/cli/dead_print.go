@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
@@ -14,46 +12,18 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-func (e *env) printLetterJSON(l *events.DeadLetter, body bool) error {
-	enc := json.NewEncoder(e.out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(l.JSON(body))
-}
-
-// letterTable prints rows in blocks. So a long list is not kept in memory, and its first rows appear before its end is
-// read.
-type letterTable struct {
-	w    *tabwriter.Writer
-	rows int
-}
-
-// blockRows is the number of rows whose columns are aligned with each other.
-const blockRows = 200
-
-func (e *env) newLetterTable() *letterTable {
-	t := &letterTable{w: e.table()}
-	fmt.Fprintln(t.w, "ID\tFAILED\tWORKER\tKIND\tREASON\tATTEMPTS\tREPLAYS\tMESSAGE")
-	return t
-}
-
-func (t *letterTable) add(l *events.DeadLetter) error {
-	fmt.Fprintf(t.w, "%d\t%s\t%s/%s\t%s\t%s\t%d\t%s\t%s\n", l.Seq, stamped(l.At), l.Owner, l.Worker, l.Kind, l.Failure.Reason,
-		l.Attempts, replayed(l), brief(l.Failure.Message))
-	if t.rows++; t.rows%blockRows == 0 {
-		return t.w.Flush()
-	}
-	return nil
+// letterCells is a letter in a list.
+func letterCells(l *events.LetterJSON) []any {
+	return []any{l.ID, stamped(l.At), l.Owner + "/" + l.Worker, l.Kind, l.Reason, l.Attempts, replayed(l), brief(l.Message)}
 }
 
 // replayed shows how often the letter was replayed, and whether it was edited.
-func replayed(l *events.DeadLetter) string {
+func replayed(l *events.LetterJSON) string {
 	if l.Edited.IsZero() {
 		return fmt.Sprint(l.Replays)
 	}
 	return fmt.Sprint(l.Replays, " edited")
 }
-
-func (t *letterTable) end() error { return t.w.Flush() }
 
 // brief makes text fit a table: one line without control characters, cut to length.
 func brief(s string) string {

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -22,20 +20,16 @@ func newDeadReplays(e *env) *cobra.Command {
 			"The ids are those of the letters that were replayed. The last 10000 replays of an owner are known.",
 		Example: "  pinwheel dead replays --worker acme/orders --state dead",
 	}, func(ctx context.Context, args []string) error {
-		f, err := r.Parse()
+		_, err := r.Parse()
 		if err != nil {
 			return flagError(err)
 		}
 		if len(args) > 0 {
-			if f.Letters, err = letterIDs(args); err != nil {
+			if r.IDs, err = letterIDs(args); err != nil {
 				return err
 			}
 		}
-		if atDoor(e) {
-			r.IDs = f.Letters
-			return listReplaysAtDoor(ctx, e, r, asJSON)
-		}
-		return e.withDead(ctx, func(_ *control.Remote, d *deadletter.Store) error { return e.listReplays(ctx, d, f, asJSON) })
+		return withFleet(ctx, e, func(c *control.Client) error { return listReplays(ctx, e, c, r, asJSON) })
 	})
 	flags := c.Flags()
 	flags.StringVar(&r.Owner, "owner", "", "only of this owner")
@@ -46,58 +40,33 @@ func newDeadReplays(e *env) *cobra.Command {
 	return c
 }
 
-func (e *env) listReplays(ctx context.Context, d *deadletter.Store, f deadletter.ReplayFilter, asJSON bool) error {
-	t, err := newReplayTable(e, asJSON)
+func listReplays(ctx context.Context, e *env, c *control.Client, r control.ReplayFilter, asJSON bool) error {
+	if r.Limit == 0 {
+		r.Limit = control.MaxReplays
+	}
+	list, err := control.Ask(ctx, c, control.DeadReplays, r)
 	if err != nil {
 		return err
 	}
-	for r, err := range d.Replays(ctx, f) {
-		if err == nil {
-			err = t.add(r)
-		}
+	if list.Left > 0 {
+		fmt.Fprintf(e.err, "pinwheel: %d older ones are left out\n", list.Left)
+	}
+	p, found := e.list(asJSON, "ID", "REPLAYED", "WORKER", "KIND", "EVENT", "STATE", "ENDED", "MESSAGE"), map[uint64]bool{}
+	for _, one := range list.Replays {
+		found[one.Letter] = true
+		err := p.add(one, one.Letter, stamped(one.At), runBy(one), one.Kind, brief(one.EventID), became(one), maybeStamped(one.Ended), brief(one.Message))
 		if err != nil {
 			return err
 		}
 	}
-	return t.end(f.Letters, func(id uint64) string { return e.maybeThere(ctx, d, id) })
-}
-
-// replayTable prints replays.
-type replayTable struct {
-	e      *env
-	asJSON bool
-	rows   *tabwriter.Writer
-	found  map[uint64]bool
-}
-
-func newReplayTable(e *env, asJSON bool) (t *replayTable, err error) {
-	t = &replayTable{e, asJSON, e.table(), map[uint64]bool{}}
-	if !asJSON {
-		_, err = fmt.Fprintln(t.rows, "ID\tREPLAYED\tWORKER\tKIND\tEVENT\tSTATE\tENDED\tMESSAGE")
-	}
-	return t, err
-}
-
-func (t *replayTable) add(r *deadletter.Replayed) (err error) {
-	t.found[r.Letter] = true
-	if t.asJSON {
-		return json.NewEncoder(t.e.out).Encode(r)
-	}
-	_, err = fmt.Fprintf(t.rows, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Letter, stamped(r.At), runBy(r), r.Kind, brief(r.EventID), became(r),
-		maybeStamped(r.Ended), brief(r.Message))
-	return err
-}
-
-// end prints the rest. It reports the letters of ids without a replay; about says more of one.
-func (t *replayTable) end(ids []uint64, about func(id uint64) string) error {
-	if err := t.rows.Flush(); err != nil {
+	if err := p.end(); err != nil {
 		return err
 	}
 	missing := 0
-	for _, id := range ids {
-		if !t.found[id] {
+	for _, id := range r.IDs {
+		if !found[id] {
 			missing++
-			fmt.Fprintf(t.e.err, "pinwheel: no replay of dead letter %d is known%s\n", id, about(id))
+			fmt.Fprintf(e.err, "pinwheel: no replay of dead letter %d is known%s\n", id, maybeThere(ctx, c, id))
 		}
 	}
 	if missing > 0 {
@@ -107,8 +76,8 @@ func (t *replayTable) end(ids []uint64, about func(id uint64) string) error {
 }
 
 // maybeThere describes a letter that waits for its replay.
-func (e *env) maybeThere(ctx context.Context, d *deadletter.Store, id uint64) string {
-	if _, err := d.Get(ctx, id); err != nil {
+func maybeThere(ctx context.Context, c *control.Client, id uint64) string {
+	if _, err := control.Ask(ctx, c, control.DeadShow, control.LetterID{ID: id}); err != nil {
 		return ""
 	}
 	return ": the letter is there"

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
@@ -35,8 +34,9 @@ func (s *selection) actionFlags(c *cobra.Command) {
 }
 
 // selected reads the arguments of a command that acts on letters: IDs, or a filter.
-func (s *selection) selected(args []string) (sel deadletter.Selection, err error) {
-	if sel.Filter, err = s.Parse(); err != nil {
+func (s *selection) selected(args []string) (sel control.Selection, err error) {
+	sel = s.Selection
+	if _, err = s.Parse(); err != nil {
 		return sel, flagError(err)
 	}
 	switch {
@@ -53,13 +53,6 @@ func (s *selection) selected(args []string) (sel deadletter.Selection, err error
 	slices.Sort(ids)
 	sel.IDs = slices.Compact(ids)
 	return sel, err
-}
-
-// asked is what selected chose, as the request that chooses the same.
-func (s *selection) asked(sel deadletter.Selection) control.Selection {
-	r := s.Selection
-	r.IDs = sel.IDs
-	return r
 }
 
 // parseRate parses "N/s" or "N"; "" is 0, no limit.

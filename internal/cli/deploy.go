@@ -20,7 +20,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
@@ -45,7 +44,7 @@ func newDeployCommand(e *env) *cobra.Command {
 			"  pinwheel deploy shop --owner acme --install",
 	}, func(ctx context.Context, args []string) (err error) {
 		req.Path = args[0]
-		if err := deployOwner(e, &req); err != nil {
+		if err := ownerOf(e, &req); err != nil {
 			return err
 		}
 		if err := checkDeploy(req); err != nil {
@@ -166,44 +165,63 @@ func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags)
 	if err := nameIt(&req); err != nil {
 		return err
 	}
-	if atDoor(e) {
-		return deployer{e}.deployAtDoor(all, ctx, req, share)
-	}
-	c, err := e.connectFor(ctx, req.Owner)
+	return withFleet(all, e, func(c *control.Client) error { return deployer{e}.send(all, ctx, c, req, share) })
+}
+
+// send has the fleet check and store what this command has bundled. all is the context of the whole command, and ctx
+// that of the deploy: a rollout takes longer.
+func (e deployer) send(all, ctx context.Context, c *control.Client, req deploy.Request, share deployFlags) error {
+	here, err := c.HandlesHere(ctx, req.Owner)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	store, err := c.Workers(ctx)
-	if err != nil {
-		return err
-	}
-	if err := lookUp(ctx, c, &req); err != nil {
-		return err
-	}
-	addresses, hosts := config.SplitAddresses(c.AllowedAddresses(ctx, e.cfg.AllowPrivateAddresses))
-	checker, err := isolates.OpenChecker(checkHost{e.err}, addresses, hosts)
-	if err != nil {
-		return err
-	}
-	defer checker.Close()
-	d, err := store.Deploy(ctx, req, checker)
-	if err != nil {
-		return e.refused(b.Source, err)
-	}
-	if tellFiles(e.err, d.Files.Files, d.Files.Bytes); d.Stored {
-		if err := e.tellDropped(ctx, store, d.Worker); err != nil {
+	var up upload // none here
+	if !here {
+		if up, err = openUpload(e.env, req.Owner); err != nil {
 			return err
 		}
+		defer up.close()
 	}
-	if d.Stored || d.Changed {
-		what := map[string]string{"worker": d.Worker.Target(), "version": d.Worker.Version}
-		if d.Deployment.PercentOf(d.Worker.Version) != 100 {
-			what["split"] = splitText(d.Deployment)
-		}
-		record(ctx, e, "deploy", d.Worker.Owner, what)
+	d, files, err := deployWithFiles(ctx, c, up.Client, req)
+	if err != nil {
+		return e.refused(req.Bundle.Source, placed(req, err))
 	}
-	return deployer{e}.tellDeployed(all, fleetWatch{c, store}, d, share) // a rollout takes longer
+	tellFiles(e.err, files.Files, files.Bytes)
+	for _, line := range d.Output {
+		fmt.Fprintln(e.err, line)
+	}
+	for _, warning := range d.Warnings {
+		fmt.Fprintf(e.err, "warning: %s\n", warning)
+	}
+	return e.tellDeployed(all, c, d, share)
+}
+
+// placed returns the error of a deploy as that of its source, if it is one.
+func placed(req deploy.Request, err error) error {
+	var refused *control.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if refused.Module != nil {
+		return refused.Module
+	}
+	text := strings.TrimPrefix(refused.Text, "deploy "+req.Owner+"/"+req.Name+": ")
+	if fault := req.Bundle.Place(text); fault != nil {
+		return fault
+	}
+	return err
+}
+
+// ownerOf sets the owner of a deploy: with PINWHEEL_OWNER it is that owner.
+func ownerOf(e *env, req *deploy.Request) error {
+	switch {
+	case !isOwner(e):
+		return nil
+	case req.Owner != "" && req.Owner != e.cfg.Owner:
+		return usage("--owner is %s, and PINWHEEL_OWNER says that this is owner %s", req.Owner, e.cfg.Owner)
+	}
+	req.Owner = e.cfg.Owner
+	return nil
 }
 
 // tellFiles prints which files a deploy has stored.
@@ -225,19 +243,6 @@ func nameIt(req *deploy.Request) error {
 	return nil
 }
 
-// lookUp completes a request with what the fleet knows of its owner.
-func lookUp(ctx context.Context, c *control.Remote, req *deploy.Request) (err error) {
-	if req.Secrets, err = c.Secrets(ctx); err != nil {
-		return err
-	}
-	policies, err := c.Policies(ctx)
-	if err != nil {
-		return err
-	}
-	req.Policy, err = policies.Get(ctx, req.Owner)
-	return err
-}
-
 // printWarnings prints what the author should know of a bundle that works.
 func printWarnings(out io.Writer, b *deploy.Bundle) {
 	for _, w := range b.Warnings {
@@ -248,18 +253,6 @@ func printWarnings(out io.Writer, b *deploy.Bundle) {
 		n.Text = "note: " + n.Text
 		fmt.Fprintln(out, n)
 	}
-}
-
-// tellDropped warns of bindings that the version before w had and that w does not have.
-func (e *env) tellDropped(ctx context.Context, store *deploy.Store, w *events.Worker) error {
-	versions, err := store.Versions(ctx, w.Owner, w.Name)
-	if err != nil {
-		return err
-	}
-	for _, warning := range control.DroppedBindings(versions, w) {
-		fmt.Fprintf(e.err, "warning: %s\n", warning)
-	}
-	return nil
 }
 
 // refused prints the author's mistakes without a prefix, so that editors find file, line and column at the start of a
@@ -321,8 +314,8 @@ func kindList(kinds []events.Kind) string {
 	return strings.Join(names, ", ")
 }
 
-// checkHost is the host of a module that is only loaded. It prints the module's log lines for the author.
-type checkHost struct{ out io.Writer }
+// checkHost is the host of a module that is only loaded. It passes on the module's log lines.
+type checkHost struct{ log func(events.LogLine) }
 
 // Enqueue refuses: no event runs that could enqueue a task.
 func (checkHost) Enqueue(context.Context, string, string, []isolates.Message) error {
@@ -334,7 +327,5 @@ func (checkHost) Call(context.Context, *lifecycle.Call) (lifecycle.Answer, error
 	return lifecycle.Answer{}, errors.New("bindings are called by handlers, not while the module is loaded")
 }
 
-// Log prints the line.
-func (h checkHost) Log(l events.LogLine) {
-	fmt.Fprintf(h.out, "%s: %s/%s: %s\n", l.Level, l.Owner, l.Worker, l.Text)
-}
+// Log passes the line on.
+func (h checkHost) Log(l events.LogLine) { h.log(l) }

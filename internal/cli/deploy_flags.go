@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
 // deployFlags are the flags of deploy that say which share a version gets, and what is said about it.
@@ -132,25 +131,24 @@ type deployedJSON struct {
 }
 
 // tellDeployed waits until the deployment is in effect, follows its rollout, and prints what came of it.
-func (e deployer) tellDeployed(ctx context.Context, c watch, d deploy.Deployed, share deployFlags) error {
-	w := d.Worker
-	told := deployedJSON{Worker: w.Target(), Version: w.Version, Handlers: w.Handlers, Stored: d.Stored, Changed: d.Changed, DryRun: share.dryRun, Deployment: d.Deployment}
-	name := fmt.Sprintf("%s version %s (%s)", w.Target(), w.Version, kindList(w.Handlers))
+func (e deployer) tellDeployed(ctx context.Context, c *control.Client, d control.DeployedVersion, share deployFlags) error {
+	told := deployedJSON{Worker: d.Worker, Version: d.Version, Handlers: d.Handlers, Stored: d.Stored, Changed: d.Changed, DryRun: share.dryRun, Deployment: d.Deployment}
+	name := fmt.Sprintf("%s version %s (%s)", d.Worker, d.Version, kindList(d.Handlers))
 	switch {
 	case share.asJSON && (share.dryRun || share.uploadOnly):
-		return json.NewEncoder(e.out).Encode(told)
-	case share.dryRun && d.Deployment.Number > 0 && d.Deployment.PercentOf(w.Version) == 100:
+		return e.object(told)
+	case share.dryRun && d.Deployment.Number > 0 && d.Deployment.PercentOf(d.Version) == 100:
 		return e.say("unchanged %s; nothing is stored", name)
 	case share.dryRun:
 		return e.say("would deploy %s; nothing is stored", name)
 	case share.uploadOnly && d.Stored:
-		return e.say("uploaded %s; 'pinwheel promote %s %d' makes it active", name, w.Target(), w.Number)
+		return e.say("uploaded %s; 'pinwheel promote %s %d' makes it active", name, d.Worker, d.Number)
 	case share.uploadOnly:
 		return e.say("unchanged %s; it is stored already", name)
 	}
-	taken, err := c.Await(ctx, w.Target(), d.Deployment)
+	taken, err := c.Await(ctx, d.Worker, d.Deployment)
 	if err != nil {
-		fmt.Fprintf(e.err, "pinwheel: %s is stored, but %v\n", w.Target(), err)
+		fmt.Fprintf(e.err, "pinwheel: %s is stored, but %v\n", d.Worker, err)
 	}
 	told.Active, told.Processes = taken.Counts()
 	if !share.asJSON {
@@ -158,17 +156,17 @@ func (e deployer) tellDeployed(ctx context.Context, c watch, d deploy.Deployed, 
 		if !d.Stored && !d.Changed {
 			what = "unchanged"
 		}
-		if err := e.say("%s %s%s, %s", what, name, shareText(d.Deployment, w.Version), taken); err != nil {
+		if err := e.say("%s %s%s, %s", what, name, shareText(d.Deployment, d.Version), taken); err != nil {
 			return err
 		}
 	}
 	if d.Deployment.Rollout.Running() {
-		if told.Deployment, err = e.followRollout(ctx, c, w.Target(), d.Deployment, share.asJSON); err != nil {
+		if told.Deployment, err = e.followRollout(ctx, c, d.Worker, d.Deployment, share.asJSON); err != nil {
 			return err
 		}
 	}
 	if share.asJSON {
-		if err := json.NewEncoder(e.out).Encode(told); err != nil {
+		if err := e.object(told); err != nil {
 			return err
 		}
 	}
@@ -196,7 +194,7 @@ func shareText(d events.Deployment, version string) string {
 const rolloutLook = 200 * time.Millisecond
 
 // followRollout prints the steps of a rollout until it has ended, and returns the last deployment of it.
-func (e deployer) followRollout(ctx context.Context, c watch, target string, d events.Deployment, quiet bool) (events.Deployment, error) {
+func (e deployer) followRollout(ctx context.Context, c *control.Client, target string, d events.Deployment, quiet bool) (events.Deployment, error) {
 	tick := time.NewTicker(rolloutLook)
 	defer tick.Stop()
 	for d.Rollout.Running() {
@@ -205,10 +203,11 @@ func (e deployer) followRollout(ctx context.Context, c watch, target string, d e
 			return d, leftRollout(ctx, target)
 		case <-tick.C:
 		}
-		now, err := c.holds(ctx, target)
+		holds, err := control.Ask(ctx, c, control.VersionsList, control.WorkerName{Worker: target})
 		if err != nil {
 			return d, err
 		}
+		now := holds.Deployment
 		switch {
 		case now.Number == d.Number:
 			continue
@@ -242,11 +241,4 @@ func (e deployer) followRollout(ctx context.Context, c watch, target string, d e
 
 func leftRollout(ctx context.Context, target string) error {
 	return fmt.Errorf("the rollout of %s goes on without this command: %w", target, ctx.Err())
-}
-
-// byNewest lists versions from the newest to the oldest.
-func byNewest(in events.Installation) []*events.Worker {
-	list := slices.Clone(in.Versions)
-	slices.Reverse(list)
-	return list
 }

@@ -296,7 +296,7 @@ func TestDeployWithoutAProcessStoresAndSaysSo(t *testing.T) {
 	assets.Node = "test"
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, assets, 1<<20))
 	r := f.Pinwheel("deploy", write(t, "w.js", "export default { scheduled() {} }"), "--owner", "acme")
-	require.Zero(t, r.Code)
+	require.Zero(t, r.Code, r.Err)
 	require.Equal(t, "pinwheel: acme/w is stored, but no process of the fleet is running; the next one that starts will take it up\n", r.Err)
 	require.Regexp(t, `^deployed acme/w version 1-[0-9a-f]{12} \(scheduled\), active in 0 of 0 processes\n$`, r.Out)
 }

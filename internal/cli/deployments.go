@@ -1,15 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
@@ -27,36 +27,27 @@ func newDeploymentsLs(e *env) *cobra.Command {
 		Long:    "Lists the kept deployments of a worker, the one in effect first. BY is what the deployer said of itself: nothing checks it.",
 		Example: "  pinwheel deployments ls acme/webhook",
 	}, func(ctx context.Context, args []string) error {
-		show := func(list []events.Deployment, err error) error {
-			if err == nil && asJSON {
-				return printEach(e.out, list)
-			}
-			if err == nil {
-				err = deployer{e}.printDeployments(list)
-			}
+		name, err := target(args[0])
+		if err != nil {
 			return err
 		}
-		if atDoor(e) {
-			return withDoor(e, func(c *control.Client) error {
-				d, err := c.Deployments(ctx, control.WorkerName{Worker: args[0]})
-				return show(d.Deployments, err)
-			})
-		}
-		return e.withWorker(ctx, args[0], func(s *deploy.Store, owner, name string) error {
-			return show(s.Deployments(ctx, owner, name))
+		return withFleet(ctx, e, func(c *control.Client) error {
+			d, err := control.Ask(ctx, c, control.DeploymentsList, name)
+			if err != nil {
+				return listsThem(err)
+			}
+			if !asJSON {
+				slices.Reverse(d.Deployments)
+			}
+			p := e.list(asJSON, "NUMBER", "VERSIONS", "AT", "BY", "MESSAGE")
+			for _, d := range d.Deployments {
+				err = cmp.Or(err, p.add(d, d.Number, splitText(d), stamped(d.At), d.By, noteText(d)))
+			}
+			return errors.Join(err, p.end())
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, the oldest deployment first")
 	return c
-}
-
-func (e deployer) printDeployments(list []events.Deployment) error {
-	t := e.table()
-	fmt.Fprintln(t, "NUMBER\tVERSIONS\tAT\tBY\tMESSAGE")
-	for _, d := range slices.Backward(list) {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", d.Number, splitText(d), stamped(d.At), d.By, noteText(d))
-	}
-	return t.Flush()
 }
 
 // splitText is the split of a deployment for people.
@@ -98,11 +89,11 @@ func (c *changeFlags) add(cmd *cobra.Command) *cobra.Command {
 }
 
 // note checks the message.
-func (c *changeFlags) note() (deploy.Note, error) {
+func (c *changeFlags) note() (control.Note, error) {
 	if err := events.CheckText("--message", c.message, events.MaxNote); err != nil {
-		return deploy.Note{}, usage("%w", err)
+		return control.Note{}, usage("%w", err)
 	}
-	return deploy.Note{By: whoAmI(), Message: c.message}, nil
+	return control.Note{By: whoAmI(), Message: c.message}, nil
 }
 
 func newPromoteCommand(e *env) *cobra.Command {
@@ -127,10 +118,8 @@ func newPromoteCommand(e *env) *cobra.Command {
 				return usage("%s: %w", args[1], err)
 			}
 		}
-		return deployer{e}.redeploy(ctx, args[0], "deployments.promote", "promoted", flags.asJSON, func(s *deploy.Store) deploy.Change { return s.Promote(ctx, version, percent, force, note) },
-			func(c *control.Client) (control.Redeployed, error) {
-				return c.Promote(ctx, control.Promote{WorkerName: control.WorkerName{Worker: args[0]}, Version: version, Percent: percent, Force: force, Note: control.Note(note)})
-			})
+		r := control.Promote{WorkerName: control.WorkerName{Worker: args[0]}, Version: version, Percent: percent, Force: force, Note: note}
+		return redeploy(ctx, e, control.DeploymentsPromote, r, r.WorkerName, "promoted", flags.asJSON)
 	}))
 	c.Flags().BoolVar(&force, "force", false, "also when something that the version names is gone")
 	return c
@@ -155,10 +144,8 @@ func newRollbackCommand(e *env) *cobra.Command {
 		if len(args) == 2 {
 			version = args[1]
 		}
-		return deployer{e}.redeploy(ctx, args[0], "deployments.rollback", "rolled back", flags.asJSON, func(s *deploy.Store) deploy.Change { return s.Rollback(ctx, version, force, note) },
-			func(c *control.Client) (control.Redeployed, error) {
-				return c.Rollback(ctx, control.Rollback{WorkerName: control.WorkerName{Worker: args[0]}, Version: version, Force: force, Note: control.Note(note)})
-			})
+		r := control.Rollback{WorkerName: control.WorkerName{Worker: args[0]}, Version: version, Force: force, Note: note}
+		return redeploy(ctx, e, control.DeploymentsRollback, r, r.WorkerName, "rolled back", flags.asJSON)
 	}))
 	c.Flags().BoolVar(&force, "force", false, "also when something that the version names is gone")
 	return c
@@ -180,7 +167,8 @@ func newAliasSet(e *env) *cobra.Command {
 		if err := events.CheckAlias(args[1]); err != nil {
 			return usage("%w", err)
 		}
-		return deployer{e}.redeploy(ctx, args[0], "deployments.alias", "alias "+args[1]+" set:", asJSON, func(*deploy.Store) deploy.Change { return deploy.SetAlias(args[1], args[2]) }, aliasAtDoor(ctx, args[0], args[1], args[2]))
+		r := control.Alias{WorkerName: control.WorkerName{Worker: args[0]}, Alias: args[1], Version: args[2]}
+		return redeploy(ctx, e, control.DeploymentsAlias, r, r.WorkerName, "alias "+args[1]+" set:", asJSON)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
@@ -194,74 +182,36 @@ func newAliasRm(e *env) *cobra.Command {
 		if err := events.CheckAlias(args[1]); err != nil {
 			return usage("%w", err)
 		}
-		return deployer{e}.redeploy(ctx, args[0], "deployments.alias", "alias "+args[1]+" removed:", asJSON, func(*deploy.Store) deploy.Change { return deploy.SetAlias(args[1], "") }, aliasAtDoor(ctx, args[0], args[1], ""))
+		r := control.Alias{WorkerName: control.WorkerName{Worker: args[0]}, Alias: args[1]}
+		return redeploy(ctx, e, control.DeploymentsAlias, r, r.WorkerName, "alias "+args[1]+" removed:", asJSON)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
 }
 
-func aliasAtDoor(ctx context.Context, target, alias, version string) func(*control.Client) (control.Redeployed, error) {
-	return func(c *control.Client) (control.Redeployed, error) {
-		return c.SetAlias(ctx, control.Alias{WorkerName: control.WorkerName{Worker: target}, Alias: alias, Version: version})
-	}
-}
-
-// redeploy changes the deployment of a worker and waits until that is in effect. door does so for an owner.
-func (e deployer) redeploy(ctx context.Context, target, action, done string, asJSON bool, change func(*deploy.Store) deploy.Change,
-	door func(*control.Client) (control.Redeployed, error),
-) error {
-	owner, name, err := events.ParseTarget(target)
-	if err != nil {
-		return usage("%w", err)
-	}
-	if atDoor(e.env) {
-		return withDoor(e.env, func(c *control.Client) error {
-			r, err := door(c)
-			if err != nil {
-				return err
-			}
-			taken, err := c.Await(ctx, target, r.Deployment)
-			if err != nil {
-				fmt.Fprintf(e.err, "pinwheel: the deployment of %s is stored, but %v\n", target, err)
-			}
-			return e.tellRedeployed(target, done, r.Deployment, r.Changed, taken, asJSON)
-		})
-	}
-	c, err := e.connectFor(ctx, owner)
-	if err != nil {
+// redeploy changes the deployment of a worker and waits until that is in effect.
+func redeploy[Q any](ctx context.Context, e *env, change control.Endpoint[Q, control.Redeployed], r Q, of control.WorkerName, done string, asJSON bool) error {
+	if _, err := target(of.Worker); err != nil {
 		return err
 	}
-	defer c.Close()
-	s, err := c.Workers(ctx)
-	if err != nil {
-		return err
-	}
-	d, changed, err := s.Redeploy(ctx, owner, name, change(s))
-	if err != nil {
-		return listsThem(err)
-	}
-	if changed {
-		what := map[string]any{"worker": target, "split": splitText(d)}
-		if d.Message != "" {
-			what["message"] = d.Message
+	return withFleet(ctx, e, func(c *control.Client) error {
+		changed, err := control.Ask(ctx, c, change, r)
+		if err != nil {
+			return listsThem(err)
 		}
-		if len(d.Aliases) > 0 {
-			what["aliases"] = d.Aliases
+		taken, err := c.Await(ctx, of.Worker, changed.Deployment)
+		if err != nil {
+			fmt.Fprintf(e.err, "pinwheel: the deployment of %s is stored, but %v\n", of.Worker, err)
 		}
-		record(ctx, e.env, action, owner, what)
-	}
-	taken, err := c.Await(ctx, target, d)
-	if err != nil {
-		fmt.Fprintf(e.err, "pinwheel: the deployment of %s is stored, but %v\n", target, err)
-	}
-	return e.tellRedeployed(target, done, d, changed, taken, asJSON)
+		return deployer{e}.tellRedeployed(of.Worker, done, changed.Deployment, changed.Changed, taken, asJSON)
+	})
 }
 
 func (e deployer) tellRedeployed(target, done string, d events.Deployment, changed bool, taken *control.Activation, asJSON bool) error {
 	if asJSON {
 		told := deployedJSON{Worker: target, Changed: changed, Deployment: d}
 		told.Active, told.Processes = taken.Counts()
-		return json.NewEncoder(e.out).Encode(told)
+		return e.object(told)
 	}
 	if !changed {
 		done = "unchanged"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
 func TestLineOfABatch(t *testing.T) {
@@ -33,9 +34,9 @@ func TestLineOfABatch(t *testing.T) {
 func TestBatchesOfAWorker(t *testing.T) {
 	t.Parallel()
 	rows := map[string]string{}
-	printTogether(func(name, format string, args ...any) { rows[name] = format }, &events.Worker{})
+	printTogether(func(name, format string, args ...any) { rows[name] = format }, &control.Worker{})
 	require.Empty(t, rows)
-	printTogether(func(name, format string, args ...any) { rows[name] = format }, &events.Worker{Queue: true})
+	printTogether(func(name, format string, args ...any) { rows[name] = format }, &control.Worker{Queue: true})
 	require.Contains(t, rows, "batches")
 }
 

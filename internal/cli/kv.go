@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,31 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/bindings"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
-
-// namespace is a KV namespace or a bucket of objects of an owner, as the command line names it.
-type namespace struct{ owner, name string }
-
-func (n namespace) String() string { return n.owner + "/" + n.name }
-
-// parseStore parses OWNER/NAME. what is what the name is one of: namespace or bucket.
-func parseStore(text, what string) (n namespace, err error) {
-	var both bool
-	if n.owner, n.name, both = strings.Cut(text, "/"); !both {
-		return n, usage("%s: write OWNER/%s", text, strings.ToUpper(what))
-	}
-	if err = events.CheckName("owner", n.owner); err == nil {
-		err = events.CheckName(what, n.name)
-	}
-	if err != nil {
-		return n, usage("%w", err)
-	}
-	return n, nil
-}
 
 func newKVCommand(e *env) *cobra.Command {
 	return group(cobra.Command{
@@ -49,45 +29,14 @@ func newKVCommand(e *env) *cobra.Command {
 	}, newKVLs(e), newKVGet(e), newKVPut(e), newKVRm(e))
 }
 
-// keyValues are the keys and values of an owner.
-type keyValues interface {
-	Keys(ctx context.Context, namespace, prefix string, each func(bindings.Key) error) error
-	Get(ctx context.Context, namespace, key string) (*bindings.Value, error)
-	Put(ctx context.Context, namespace, key string, v bindings.Value, ttl time.Duration) error
-	Delete(ctx context.Context, namespace, key string) error
+// withKeys calls f with the namespace of the first argument.
+func withKeys(ctx context.Context, e *env, args []string, f func(*control.Client, namespace) error) error {
+	return withStore(ctx, e, args[0], "namespace", f)
 }
 
-// withData calls f with the namespace of the first argument.
-func withData(ctx context.Context, e *env, args []string, f func(keyValues, namespace) error) error {
-	if atDoor(e) {
-		return withStoreAtDoor(e, args[0], "namespace", func(o ownedStore) error { return f(doorKeys{o}, o.namespace) })
-	}
-	return withStore(ctx, e, args[0], "namespace", bindings.ErrNoData, func(c *control.Remote, owner string) (keyValues, error) {
-		return c.Data(ctx, owner, int64(e.cfg.OwnerKVBytes))
-	}, f)
-}
-
-// withStore calls f with what open opens, of the owner in text: OWNER/NAME. what is what the name is one of. none is
-// the error of f when the owner has stored nothing of that kind.
-func withStore[D any](ctx context.Context, e *env, text, what string, none error, open func(*control.Remote, string) (D, error), f func(D, namespace) error) error {
-	n, err := parseStore(text, what)
-	if err != nil {
-		return err
-	}
-	c, err := e.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	d, err := open(c, n.owner)
-	if err != nil {
-		return err
-	}
-	err = f(d, n)
-	if errors.Is(err, none) {
-		return fmt.Errorf("%s: %w yet", n.owner, err)
-	}
-	return err
+// key names a key of a namespace.
+func (n namespace) key(key string) control.OwnerKey {
+	return control.OwnerKey{Owner: n.owner, Namespace: n.name, Key: key}
 }
 
 func newKVLs(e *env) *cobra.Command {
@@ -97,32 +46,32 @@ func newKVLs(e *env) *cobra.Command {
 		Use: "ls OWNER/NAMESPACE", Short: "List keys, sorted by bytes", Args: cobra.ExactArgs(1),
 		Example: "  pinwheel kv ls acme/cache --prefix user:",
 	}, func(ctx context.Context, args []string) error {
-		return withData(ctx, e, args, func(d keyValues, n namespace) error {
-			t, enc := e.table(), json.NewEncoder(e.out)
-			enc.SetEscapeHTML(false)
-			if !asJSON {
-				fmt.Fprintln(t, "KEY\tEXPIRES\tMETADATA")
-			}
-			err := d.Keys(ctx, n.name, prefix, func(k bindings.Key) error {
-				if asJSON {
-					return enc.Encode(k)
+		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
+			p := e.list(asJSON, "KEY", "EXPIRES", "METADATA")
+			r := control.ListKeys{Owner: n.owner, Namespace: n.name, Prefix: prefix}
+			err := everyPage(0, func(limit int) (int, bool, error) {
+				r.Limit = limit
+				page, err := control.Ask(ctx, c, control.KVList, r)
+				for _, k := range page.Keys {
+					err = cmp.Or(err, p.add(k, quoted(k.Name), stampedOrNone(expiryOf(k)), cmp.Or(brief(string(k.Metadata)), "-")))
 				}
-				expires, metadata := "-", "-"
-				if k.Expiration != 0 {
-					expires = stamped(time.Unix(k.Expiration, 0))
-				}
-				if len(k.Metadata) > 0 {
-					metadata = brief(string(k.Metadata))
-				}
-				_, err := fmt.Fprintf(t, "%s\t%s\t%s\n", quoted(k.Name), expires, metadata)
-				return err
+				r.After = page.Next
+				return len(page.Keys), page.Next != "", err
 			})
-			return errors.Join(err, t.Flush())
+			return errors.Join(err, p.end())
 		})
 	})
 	c.Flags().StringVar(&prefix, "prefix", "", "only keys that begin with it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
+}
+
+// expiryOf is when a key is gone; zero = never.
+func expiryOf(k bindings.Key) time.Time {
+	if k.Expiration == 0 {
+		return time.Time{}
+	}
+	return time.Unix(k.Expiration, 0)
 }
 
 func newKVGet(e *env) *cobra.Command {
@@ -133,13 +82,11 @@ func newKVGet(e *env) *cobra.Command {
 			"Exit code 1: the key is not there.",
 		Example: "  pinwheel kv get acme/cache user:42",
 	}, func(ctx context.Context, args []string) error {
-		return withData(ctx, e, args, func(d keyValues, n namespace) error {
-			v, err := d.Get(ctx, n.name, args[1])
+		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
+			v, err := control.Value(ctx, c, n.key(args[1]))
 			switch {
 			case err != nil:
 				return err
-			case v == nil:
-				return fmt.Errorf("%s has no key %q", n, args[1])
 			case asJSON:
 				return printValueJSON(e, args[1], v)
 			}
@@ -173,9 +120,7 @@ func printValueJSON(e *env, key string, v *bindings.Value) error {
 	} else {
 		shown.Base64 = v.Data
 	}
-	enc := json.NewEncoder(e.out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(shown)
+	return e.object(shown)
 }
 
 // valueFlags say where kv put has the value from, and what it stores with it.
@@ -205,11 +150,23 @@ func newKVPut(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withData(ctx, e, args, func(d keyValues, n namespace) error {
-			if err := d.Put(ctx, n.name, args[1], bindings.Value{Data: data, Metadata: json.RawMessage(f.metadata)}, f.ttl); err != nil {
+		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
+			r := control.PutValue{OwnerKey: n.key(args[1]), TTL: int64(f.ttl / time.Second)}
+			if f.metadata != "" {
+				r.Metadata = json.RawMessage(f.metadata)
+			}
+			if c.FitsRequest(data) {
+				r.Value = data
+			} else {
+				body, err := storeBody(ctx, e, c, n.owner, data)
+				if err != nil {
+					return err
+				}
+				r.Body = &body
+			}
+			if _, err := control.Ask(ctx, c, control.KVPut, r); err != nil {
 				return err
 			}
-			record(ctx, e, "kv.put", n.owner, map[string]any{"namespace": n.name, "key": args[1], "value": len(data)})
 			return printDone(e, f.asJSON, "set", "namespace", n, args[1], uint64(len(data)))
 		})
 	})
@@ -253,19 +210,12 @@ func newKVRm(e *env) *cobra.Command {
 		Use: "rm OWNER/NAMESPACE KEY", Short: "Remove a key", Args: cobra.ExactArgs(2),
 		Long: "Removes a key with its value. Exit code 1: the key is not there.", Example: "  pinwheel kv rm acme/cache user:42",
 	}, func(ctx context.Context, args []string) error {
-		return withData(ctx, e, args, func(d keyValues, n namespace) error {
-			v, err := d.Get(ctx, n.name, args[1])
-			if err == nil && v == nil {
-				err = fmt.Errorf("%s has no key %q", n, args[1])
-			}
-			if err == nil {
-				err = d.Delete(ctx, n.name, args[1])
-			}
+		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
+			was, err := control.Ask(ctx, c, control.KVRemove, n.key(args[1]))
 			if err != nil {
 				return err
 			}
-			record(ctx, e, "kv.rm", n.owner, map[string]any{"namespace": n.name, "key": args[1]})
-			return printDone(e, asJSON, "removed", "namespace", n, args[1], uint64(len(v.Data)))
+			return printDone(e, asJSON, "removed", "namespace", n, args[1], uint64(was.Bytes))
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
@@ -283,7 +233,7 @@ func quoted(key string) string {
 // printDone says what was done with a key. what is what its store is: namespace or bucket.
 func printDone(e *env, asJSON bool, verb, what string, n namespace, key string, size uint64) error {
 	if asJSON {
-		return json.NewEncoder(e.out).Encode(map[string]any{"owner": n.owner, what: n.name, "key": key, "bytes": size, "done": verb})
+		return e.object(map[string]any{"owner": n.owner, what: n.name, "key": key, "bytes": size, "done": verb})
 	}
 	_, err := fmt.Fprintf(e.out, "%s %s of %s, %d bytes\n", verb, quoted(key), n, size)
 	return err

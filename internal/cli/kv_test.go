@@ -68,8 +68,9 @@ func TestKV(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		`kv.put {"key":"by:person","namespace":"space","with":["value"]}`, `kv.put {"key":"a key\u001b","namespace":"space","with":["value"]}`,
-		`kv.rm {"key":"by:person","namespace":"space"}`,
+		`kv.put {"key":"by:person","namespace":"space","owner":"acme","with":["metadata","value"]}`,
+		`kv.put {"key":"a key\u001b","namespace":"space","owner":"acme","with":["ttl","value"]}`,
+		`kv.rm {"key":"by:person","namespace":"space","owner":"acme"}`,
 	}, actions)
 }
 
@@ -91,8 +92,8 @@ func TestKVWithBadArguments(t *testing.T) {
 		{2, "no JSON", []string{"put", "acme/space", "k", "--value", "v", "--metadata", "{"}},
 		{2, "value", []string{"put", "acme/space", "k", "--value", "v", "--file", long}},
 		{1, "more than 524288 bytes", []string{"put", "acme/space", "k", "--file", long}},
-		{1, "is not allowed as a key name", []string{"put", "acme/space", "..", "--value", "v"}},
-		{1, "key length limit of 512", []string{"put", "acme/space", strings.Repeat("k", 513), "--value", "v"}},
+		{2, "is not allowed as a key name", []string{"put", "acme/space", "..", "--value", "v"}},
+		{2, "key length limit of 512", []string{"put", "acme/space", strings.Repeat("k", 513), "--value", "v"}},
 	} {
 		r := f.Pinwheel(append([]string{"kv"}, c.args...)...)
 		require.Equal(t, c.code, r.Code, "%.80q %s", c.args, r.Err)

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,37 +27,14 @@ func newObjectsCommand(e *env) *cobra.Command {
 	}, newObjectsLs(e), newObjectsGet(e), newObjectsPut(e), newObjectsRm(e))
 }
 
-// objectData is the objects of an owner.
-type objectData interface {
-	List(ctx context.Context, bucket, prefix string, each func(*bindings.Object) error) error
-	Head(ctx context.Context, bucket, key string) (*bindings.Object, error)
-	Copy(ctx context.Context, bucket string, o *bindings.Object, w io.Writer) error
-	Put(ctx context.Context, bucket string, o *bindings.Object, data []byte) error
-	Delete(ctx context.Context, bucket, key string) error
-}
-
 // withObjects calls f with the bucket of the first argument.
-func withObjects(ctx context.Context, e *env, args []string, f func(objectData, namespace) error) error {
-	if atDoor(e) {
-		return withStoreAtDoor(e, args[0], "bucket", func(o ownedStore) error { return f(doorObjects{o}, o.namespace) })
-	}
-	return withStore(ctx, e, args[0], "bucket", bindings.ErrNoObjects, func(c *control.Remote, owner string) (objectData, error) {
-		return c.Objects(ctx, owner)
-	}, f)
+func withObjects(ctx context.Context, e *env, args []string, f func(*control.Client, namespace) error) error {
+	return withStore(ctx, e, args[0], "bucket", f)
 }
 
-// withObject calls f with an object, which is there.
-func withObject(ctx context.Context, e *env, args []string, f func(objectData, namespace, *bindings.Object) error) error {
-	return withObjects(ctx, e, args, func(d objectData, b namespace) error {
-		o, err := d.Head(ctx, b.name, args[1])
-		if err == nil && o == nil {
-			err = fmt.Errorf("%s has no object %q", b, args[1])
-		}
-		if err != nil {
-			return err
-		}
-		return f(d, b, o)
-	})
+// object names an object of a bucket.
+func (n namespace) object(key string) control.OwnerObject {
+	return control.OwnerObject{Owner: n.owner, Bucket: n.name, Key: key}
 }
 
 func newObjectsLs(e *env) *cobra.Command {
@@ -67,24 +44,19 @@ func newObjectsLs(e *env) *cobra.Command {
 		Use: "ls OWNER/BUCKET", Short: "List objects, sorted by the bytes of their keys", Args: cobra.ExactArgs(1),
 		Example: "  pinwheel objects ls acme/files --prefix img/",
 	}, func(ctx context.Context, args []string) error {
-		return withObjects(ctx, e, args, func(d objectData, b namespace) error {
-			t, enc := e.table(), json.NewEncoder(e.out)
-			enc.SetEscapeHTML(false)
-			if !asJSON {
-				fmt.Fprintln(t, "KEY\tBYTES\tUPLOADED\tTYPE")
-			}
-			err := d.List(ctx, b.name, prefix, func(o *bindings.Object) error {
-				if asJSON {
-					return enc.Encode(o)
+		return withObjects(ctx, e, args, func(c *control.Client, b namespace) error {
+			p := e.list(asJSON, "KEY", "BYTES", "UPLOADED", "TYPE")
+			r := control.ListObjects{Owner: b.owner, Bucket: b.name, Prefix: prefix}
+			err := everyPage(0, func(limit int) (int, bool, error) {
+				r.Limit = limit
+				page, err := control.Ask(ctx, c, control.ObjectsList, r)
+				for _, o := range page.Objects {
+					err = cmp.Or(err, p.add(o, quoted(o.Key), o.Size, stamped(o.Uploaded), cmp.Or(brief(o.ContentType), "-")))
 				}
-				contentType := "-"
-				if o.ContentType != "" {
-					contentType = brief(o.ContentType)
-				}
-				_, err := fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", quoted(o.Key), o.Size, stamped(o.Uploaded), contentType)
-				return err
+				r.After = page.Next
+				return len(page.Objects), page.Next != "", err
 			})
-			return errors.Join(err, t.Flush())
+			return errors.Join(err, p.end())
 		})
 	})
 	c.Flags().StringVar(&prefix, "prefix", "", "only objects whose keys begin with it")
@@ -104,21 +76,23 @@ func newObjectsGet(e *env) *cobra.Command {
 		if file != "" && asJSON {
 			return usage("--file gets the data, and --json prints none: one of them is enough")
 		}
-		return withObject(ctx, e, args, func(d objectData, b namespace, o *bindings.Object) error {
+		return withObjects(ctx, e, args, func(c *control.Client, b namespace) error {
+			name := b.object(args[1])
+			o, err := control.Object(ctx, c, name)
 			switch {
+			case err != nil:
+				return err
 			case asJSON:
-				enc := json.NewEncoder(e.out)
-				enc.SetEscapeHTML(false)
-				return enc.Encode(o)
+				return e.object(o)
 			case file != "":
-				return writeFile(file, func(w io.Writer) error { return d.Copy(ctx, b.name, o, w) })
+				return writeFile(file, func(w io.Writer) error { return control.CopyObject(ctx, c, name, o, w) })
 			case !config.IsTerminal(e.out):
-				return d.Copy(ctx, b.name, o, e.data())
+				return control.CopyObject(ctx, c, name, o, e.data())
 			case o.Size > maxShown:
 				return fmt.Errorf("the object has %d bytes, too many for a terminal: write them to a file with --file", o.Size)
 			}
 			var data bytes.Buffer
-			if err := d.Copy(ctx, b.name, o, &data); err != nil {
+			if err := control.CopyObject(ctx, c, name, o, &data); err != nil {
 				return err
 			}
 			return printValue(e, data.Bytes())
@@ -171,11 +145,15 @@ func newObjectsPut(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withObjects(ctx, e, args, func(d objectData, b namespace) error {
-			if err := d.Put(ctx, b.name, o, data); err != nil {
+		return withObjects(ctx, e, args, func(c *control.Client, b namespace) error {
+			body, err := storeBody(ctx, e, c, b.owner, data)
+			if err != nil {
 				return err
 			}
-			record(ctx, e, "objects.put", b.owner, map[string]any{"bucket": b.name, "key": o.Key, "value": len(data)})
+			r := control.PutObject{OwnerObject: b.object(o.Key), Body: body, ContentType: o.ContentType, Metadata: o.Metadata}
+			if _, err := control.Ask(ctx, c, control.ObjectsPut, r); err != nil {
+				return err
+			}
 			return printDone(e, f.asJSON, "stored", "bucket", b, o.Key, uint64(len(data)))
 		})
 	})
@@ -214,12 +192,12 @@ func newObjectsRm(e *env) *cobra.Command {
 		Use: "rm OWNER/BUCKET KEY", Short: "Remove an object", Args: cobra.ExactArgs(2),
 		Long: "Removes an object with its data. Exit code 1: the object is not there.", Example: "  pinwheel objects rm acme/files img/logo.png",
 	}, func(ctx context.Context, args []string) error {
-		return withObject(ctx, e, args, func(d objectData, b namespace, o *bindings.Object) error {
-			if err := d.Delete(ctx, b.name, o.Key); err != nil {
+		return withObjects(ctx, e, args, func(c *control.Client, b namespace) error {
+			was, err := control.Ask(ctx, c, control.ObjectsRemove, b.object(args[1]))
+			if err != nil {
 				return err
 			}
-			record(ctx, e, "objects.rm", b.owner, map[string]any{"bucket": b.name, "key": o.Key})
-			return printDone(e, asJSON, "removed", "bucket", b, o.Key, o.Size)
+			return printDone(e, asJSON, "removed", "bucket", b, args[1], was.Bytes)
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")

@@ -89,8 +89,9 @@ func TestObjects(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		`objects.put {"bucket":"files","key":"by/person","with":["value"]}`, `objects.put {"bucket":"files","key":"a key\u001b","with":["value"]}`,
-		`objects.rm {"bucket":"files","key":"by/person"}`,
+		`objects.put {"bucket":"files","key":"by/person","owner":"acme","with":["body","contentType","customMetadata"]}`,
+		`objects.put {"bucket":"files","key":"a key\u001b","owner":"acme","with":["body"]}`,
+		`objects.rm {"bucket":"files","key":"by/person","owner":"acme"}`,
 	}, actions)
 }
 
@@ -116,8 +117,8 @@ func TestObjectsWithBadArguments(t *testing.T) {
 		{2, "write it as NAME=VALUE", []string{"put", "acme/files", "k", "--file", short, "--metadata", "x"}},
 		{1, "more than 26214400 bytes", []string{"put", "acme/files", "k", "--file", long}},
 		{1, "no such file", []string{"put", "acme/files", "k", "--file", short + "er"}},
-		{1, "object name is not valid", []string{"put", "acme/files", strings.Repeat("k", 1025), "--file", short}},
-		{1, "exceed the maximum allowed metadata size", []string{"put", "acme/files", "k", "--file", short, "--metadata", "n=" + strings.Repeat("v", 8192)}},
+		{2, "object name is not valid", []string{"put", "acme/files", strings.Repeat("k", 1025), "--file", short}},
+		{2, "exceed the maximum allowed metadata size", []string{"put", "acme/files", "k", "--file", short, "--metadata", "n=" + strings.Repeat("v", 8192)}},
 		{1, "there.part", []string{"get", "acme/files", "k", "--file", there}},
 		{2, "one of them is enough", []string{"get", "acme/files", "k", "--file", there, "--json"}},
 	} {

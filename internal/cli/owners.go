@@ -7,18 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/bindings"
 	"github.com/pinwheel-run/pinwheel/internal/config"
+	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
 func newOwnersCommand(e *env) *cobra.Command {
@@ -33,15 +33,15 @@ func newOwnersLs(e *env) *cobra.Command {
 		Use: "ls", Short: "List the owners that have a policy of their own", Args: cobra.NoArgs, Example: "  pinwheel owners ls",
 		Long: "Lists the owners that have a policy, and what it sets. Everything else, and every other owner, follows the fleet's configuration.",
 	}, func(ctx context.Context, _ []string) error {
-		return e.withPolicies(ctx, func(s *deploy.Policies) error {
-			all, err := s.List(ctx)
+		if err := refuseOwner(e, "this command"); err != nil {
+			return err
+		}
+		return withFleet(ctx, e, func(c *control.Client) error {
+			all, err := control.Ask(ctx, c, control.OwnersList, control.None{})
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return e.printPoliciesJSON(all)
-			}
-			return e.printPolicies(all)
+			return printPolicies(e, all.Owners, asJSON)
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
@@ -74,16 +74,27 @@ func newOwnersSet(e *env) *cobra.Command {
 		if err := f.p.Validate(); err != nil {
 			return usage("%w", err)
 		}
-		return e.withPolicies(ctx, func(s *deploy.Policies) error {
-			p, err := s.Set(ctx, args[0], func(p *events.Policy) { f.apply(c, p) })
+		if err := refuseOwner(e, "this command"); err != nil {
+			return err
+		}
+		policy, err := f.named(c)
+		if err != nil {
+			return err
+		}
+		return withFleet(ctx, e, func(c *control.Client) error {
+			r := control.SetOwner{OwnerName: control.OwnerName{Owner: args[0]}, Policy: policy}
+			p, err := control.Ask(ctx, c, control.OwnersSet, r)
 			if err != nil {
 				return err
 			}
-			record(ctx, e, "owners.set", args[0], map[string]any{"policy": p})
-			return e.printPolicies(map[string]events.Policy{args[0]: p})
+			return printPolicies(e, map[string]events.Policy{args[0]: p.Policy}, false)
 		})
 	})
-	fl := c.Flags()
+	f.flags(c.Flags())
+	return c
+}
+
+func (f *policyFlags) flags(fl *pflag.FlagSet) {
 	fl.IntVar(&f.p.Weight, "weight", 0, "share of CPU time beside others")
 	fl.IntVar(&f.p.MaxRunning, "max-running", 0, "events in progress in a process")
 	fl.IntVar(&f.p.MaxQueued, "max-queued", 0, "events that wait in a process; more are parked")
@@ -108,7 +119,6 @@ func newOwnersSet(e *env) *cobra.Command {
 	fl.StringSliceVar(&f.p.NATSRequest, "nats-request", nil, "subjects that its workers may ask by NATS bindings; \"\" for none")
 	fl.StringSliceVar(&f.p.Hosts, "hosts", nil, "hosts that the routes of its workers may name, with commas between: shop.example, *.example for all below, * for all; \"\" for none")
 	f.ceilings(fl)
-	return c
 }
 
 // ceilings defines the flags of limits of workers.
@@ -121,33 +131,56 @@ func (f *policyFlags) ceilings(fl *pflag.FlagSet) {
 	fl.IntVar(&f.p.Ceilings.LogBytes, "log-bytes", 0, "most console output of a run")
 }
 
-// apply changes the fields of p that the command line names.
-func (f *policyFlags) apply(c *cobra.Command, p *events.Policy) {
-	for name, set := range map[string]func(){
-		"weight": func() { p.Weight = f.p.Weight }, "max-running": func() { p.MaxRunning = f.p.MaxRunning },
-		"max-queued":        func() { p.MaxQueued = f.p.MaxQueued },
-		"fleet-max-running": func() { p.FleetMaxRunning = f.p.FleetMaxRunning },
-		"fleet-max-queued":  func() { p.FleetMaxQueued = f.p.FleetMaxQueued },
-		"calls":             func() { p.Calls = f.p.Calls }, "call-burst": func() { p.CallBurst = f.p.CallBurst },
-		"call-bytes": func() { p.CallBytes = f.p.CallBytes },
-		"sends":      func() { p.Sends = f.p.Sends }, "send-bytes": func() { p.SendBytes = f.p.SendBytes },
-		"hosts":        func() { p.Hosts = given(f.p.Hosts) },
-		"group":        func() { p.Group = f.p.Group },
-		"nats-publish": func() { p.NATSPublish = given(f.p.NATSPublish) }, "nats-request": func() { p.NATSRequest = given(f.p.NATSRequest) },
-		"max-workers": func() { p.MaxWorkers = f.p.MaxWorkers }, "code-bytes": func() { p.CodeBytes = f.p.CodeBytes }, "asset-bytes": func() { p.AssetBytes = f.p.AssetBytes },
-		"kv-bytes": func() { p.KVBytes = f.p.KVBytes }, "cache-bytes": func() { p.CacheBytes = f.p.CacheBytes },
-		"binding-calls": func() { p.BindingCalls = f.p.BindingCalls },
-		"worker-sends":  func() { p.Ceilings.Sends = f.p.Ceilings.Sends }, "max-isolates": func() { p.MaxIsolates = f.p.MaxIsolates },
-		"object-bytes": func() { p.ObjectBytes = f.p.ObjectBytes },
-		"heap":         func() { p.HeapMB = f.p.HeapMB }, "cpu": func() { p.Ceilings.CPU = f.p.Ceilings.CPU },
-		"wall": func() { p.Ceilings.Wall = f.p.Ceilings.Wall }, "worker-heap": func() { p.Ceilings.HeapMB = f.p.Ceilings.HeapMB },
-		"subrequests": func() { p.Ceilings.Subrequests = f.p.Ceilings.Subrequests },
-		"log-bytes":   func() { p.Ceilings.LogBytes = f.p.Ceilings.LogBytes },
-	} {
-		if c.Flags().Changed(name) {
-			set()
+// policyFields are the fields of the flags.
+var policyFields = map[string]string{
+	"weight": "weight", "max-running": "maxRunning", "max-queued": "maxQueued",
+	"fleet-max-running": "fleetMaxRunning", "fleet-max-queued": "fleetMaxQueued",
+	"calls": "calls", "call-burst": "callBurst", "call-bytes": "callBytes", "sends": "sends", "send-bytes": "sendBytes",
+	"max-isolates": "maxIsolates", "heap": "heapMB", "group": "group",
+	"max-workers": "maxWorkers", "code-bytes": "codeBytes", "asset-bytes": "assetBytes",
+	"kv-bytes": "kvBytes", "cache-bytes": "cacheBytes", "object-bytes": "objectBytes", "binding-calls": "bindingCalls",
+	"hosts": "hosts", "nats-publish": "natsPublish", "nats-request": "natsRequest",
+}
+
+// ceilingFields are the fields of the flags that are ceilings.
+var ceilingFields = map[string]string{
+	"cpu": "cpuMs", "wall": "wallMs", "worker-heap": "heapMB", "subrequests": "subrequests", "worker-sends": "sends", "log-bytes": "logBytes",
+}
+
+// named returns the fields of the policy that the command line names, also those that it sets to zero.
+func (f *policyFlags) named(c *cobra.Command) (json.RawMessage, error) {
+	f.p.Hosts, f.p.NATSPublish, f.p.NATSRequest = given(f.p.Hosts), given(f.p.NATSPublish), given(f.p.NATSRequest)
+	policy, err := namedFields(c, policyFields, f.p)
+	if err != nil {
+		return nil, err
+	}
+	ceilings, err := namedFields(c, ceilingFields, f.p.Ceilings)
+	if err != nil {
+		return nil, err
+	}
+	if len(ceilings) > 0 {
+		policy["ceilings"] = ceilings
+	}
+	return json.Marshal(policy)
+}
+
+// namedFields returns the fields of a struct whose flags are given, by their names in JSON.
+func namedFields(c *cobra.Command, fields map[string]string, from any) (map[string]any, error) {
+	named, v := map[string]any{}, reflect.ValueOf(from)
+	for flag, field := range fields {
+		if !c.Flags().Changed(flag) {
+			continue
+		}
+		for i := range v.NumField() {
+			if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); name == field {
+				named[field] = v.Field(i).Interface()
+			}
+		}
+		if _, ok := named[field]; !ok {
+			return nil, fmt.Errorf("a policy has no field %s", field)
 		}
 	}
+	return named, nil
 }
 
 // given are the values of a flag that takes a list; "" is none.
@@ -178,45 +211,38 @@ func newOwnersRm(e *env) *cobra.Command {
 }
 
 func removeOwner(ctx context.Context, e *env, owner string, data, yes bool) error {
-	c, err := e.connect(ctx)
-	if err != nil {
+	if err := refuseOwner(e, "this command"); err != nil {
 		return err
 	}
-	defer c.Close()
-	policies, err := c.Policies(ctx)
-	if err != nil {
-		return err
-	}
-	d, err := c.Data(ctx, owner, int64(e.cfg.OwnerKVBytes))
-	if err != nil {
-		return err
-	}
-	streams, err := d.Streams(ctx)
-	if err != nil {
-		return err
-	}
-	if data && len(streams) > 0 && !yes && !e.asks(fmt.Sprintf("remove all data of %s? %s", owner, storedText(streams))) {
-		return errors.New("nothing is removed")
-	}
-	if err := policies.Remove(ctx, owner); err != nil {
-		return err
-	}
-	record(ctx, e, "owners.rm", owner, map[string]any{"owner": owner, "all": data})
-	if _, err := fmt.Fprintf(e.out, "%s has what the fleet's configuration says\n", owner); err != nil {
-		return err
-	}
-	if len(streams) == 0 {
-		return nil
-	}
-	text := "its data stays (--data removes it)"
-	if data {
-		if err := d.Remove(ctx); err != nil {
+	return withFleet(ctx, e, func(c *control.Client) error {
+		d, err := e.remote.Data(ctx, owner, int64(e.cfg.OwnerKVBytes))
+		if err != nil {
 			return err
 		}
-		text = "removed its data"
-	}
-	_, err = fmt.Fprintf(e.out, "%s: %s\n", text, storedText(streams))
-	return err
+		streams, err := d.Streams(ctx)
+		if err != nil {
+			return err
+		}
+		if data && len(streams) > 0 && !yes && !e.asks(fmt.Sprintf("remove all data of %s? %s", owner, storedText(streams))) {
+			return errors.New("nothing is removed")
+		}
+		if _, err := control.Ask(ctx, c, control.OwnersRemove, control.OwnerName{Owner: owner}); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(e.out, "%s has what the fleet's configuration says\n", owner); err != nil || len(streams) == 0 {
+			return err
+		}
+		text := "its data stays (--data removes it)"
+		if data {
+			if err := d.Remove(ctx); err != nil {
+				return err
+			}
+			record(ctx, e, "owners.rm", owner, map[string]any{"owner": owner, "all": true}) // no process removes the data
+			text = "removed its data"
+		}
+		_, err = fmt.Fprintf(e.out, "%s: %s\n", text, storedText(streams))
+		return err
+	})
 }
 
 // storedText lists streams with their sizes.
@@ -228,35 +254,8 @@ func storedText(streams []bindings.Stored) string {
 	return l.String()
 }
 
-func (e *env) withPolicies(ctx context.Context, f func(*deploy.Policies) error) error {
-	c, err := e.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	s, err := c.Policies(ctx)
-	if err != nil {
-		return err
-	}
-	return f(s)
-}
-
-func (e *env) printPoliciesJSON(all map[string]events.Policy) error {
-	enc := json.NewEncoder(e.out)
-	for _, owner := range slices.Sorted(maps.Keys(all)) {
-		if err := enc.Encode(struct {
-			Owner string `json:"owner"`
-			events.Policy
-		}{owner, all[owner]}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (e *env) printPolicies(all map[string]events.Policy) error {
-	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join([]string{"OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP", "DEPLOYS", "HOSTS", "CEILINGS"}, "\t"))
+func printPolicies(e *env, all map[string]events.Policy, asJSON bool) error {
+	l := e.list(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP", "DEPLOYS", "HOSTS", "CEILINGS")
 	n := func(v int) string {
 		if v == 0 {
 			return "-"
@@ -265,11 +264,17 @@ func (e *env) printPolicies(all map[string]events.Policy) error {
 	}
 	for _, owner := range slices.Sorted(maps.Keys(all)) {
 		p := all[owner]
-		fmt.Fprintln(t, strings.Join([]string{
-			owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), doorLimits(p), n(p.MaxIsolates), n(p.HeapMB), cmp.Or(p.Group, "-"), deployBounds(p), cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings),
-		}, "\t"))
+		one := struct {
+			Owner string `json:"owner"`
+			events.Policy
+		}{owner, p}
+		err := l.add(one, owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), callLimits(p), n(p.MaxIsolates), n(p.HeapMB),
+			cmp.Or(p.Group, "-"), deployBounds(p), cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings))
+		if err != nil {
+			return err
+		}
 	}
-	return t.Flush()
+	return l.end()
 }
 
 // fleetShare describes what the owner may use in all processes together.
@@ -280,8 +285,8 @@ func fleetShare(p events.Policy) string {
 	return l.String()
 }
 
-// doorLimits describes the limits of the call bridge.
-func doorLimits(p events.Policy) string {
+// callLimits describes the limits of the call bridge.
+func callLimits(p events.Policy) string {
 	var l list
 	l.add(p.Calls != 0, "%d/s", p.Calls)
 	l.add(p.CallBurst != 0, "%d at once", p.CallBurst)

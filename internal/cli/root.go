@@ -134,6 +134,7 @@ func newRoot(e *env) *cobra.Command {
 		newWorkersCommand(e), newOwnersCommand(e), newKVCommand(e), newObjectsCommand(e), newSecretsCommand(e), newSendCommand(e), newTailCommand(e), newTopCommand(e), newDeadCommand(e), newSchedulesCommand(e), newAuditCommand(e), newResourcesCommand(e),
 		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e), newEnvironmentTopic(),
 	)
+	e.completeArgs(root)
 	return root
 }
 

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
@@ -77,60 +75,28 @@ func newSecretsSet(e secretsCommand) *cobra.Command {
 }
 
 func (e secretsCommand) set(ctx context.Context, n secrets.Name, value secrets.Value, recipients []string) error {
-	if atDoor(e.env) {
-		return withDoor(e.env, func(c *control.Client) error { return e.setAtDoor(ctx, c, n, value, recipients) })
-	}
-	c, err := e.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	sealed, recipients, err := e.seal(ctx, c.SecretKeys, n, value, recipients)
-	if err != nil {
-		return err
-	}
-	store, err := c.Secrets(ctx)
-	if err != nil {
-		return err
-	}
-	if err := store.Put(ctx, n, sealed); err != nil {
-		return err
-	}
-	record(ctx, e.env, "secrets.set", n.Owner, n)
-	_, err = fmt.Fprintf(e.out, "%s is set, encrypted to %s\n", n, strings.Join(recipients, ", "))
-	return err
-}
-
-func (e secretsCommand) setAtDoor(ctx context.Context, c *control.Client, n secrets.Name, value secrets.Value, recipients []string) error {
-	sealed, recipients, err := e.seal(ctx, c.SecretKeys, n, value, recipients)
-	if err != nil {
-		return err
-	}
-	if _, err := c.SetSecret(ctx, control.SetSecret{Name: n, Sealed: sealed}); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.out, "%s is set, encrypted to %s\n", n, strings.Join(recipients, ", "))
-	return err
-}
-
-// askKeys asks the processes of the fleet for their public keys.
-type askKeys func(ctx context.Context) ([]control.SecretKeys, []control.Member, error)
-
-// seal encrypts a value to the recipients, or to those of the fleet.
-func (e secretsCommand) seal(ctx context.Context, ask askKeys, n secrets.Name, value secrets.Value, recipients []string) (sealed []byte, to []string, err error) {
-	if len(recipients) == 0 {
-		if recipients, err = e.recipients(ctx, ask); err != nil {
-			return nil, nil, err
+	return withFleet(ctx, e.env, func(c *control.Client) (err error) {
+		if len(recipients) == 0 {
+			if recipients, err = e.recipients(ctx, c); err != nil {
+				return err
+			}
 		}
-	}
-	sealed, err = secrets.Seal(n, value, recipients...)
-	return sealed, recipients, err
+		sealed, err := secrets.Seal(n, value, recipients...)
+		if err != nil {
+			return err
+		}
+		if _, err := control.Ask(ctx, c, control.SecretsSet, control.SetSecret{Name: n, Sealed: sealed}); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(e.out, "%s is set, encrypted to %s\n", n, strings.Join(recipients, ", "))
+		return err
+	})
 }
 
 // recipients returns the recipients that the processes of the fleet encrypt to: more than one while a rotation is
 // under way.
-func (e secretsCommand) recipients(ctx context.Context, ask askKeys) (recipients []string, err error) {
-	keys, missing, err := ask(ctx)
+func (e secretsCommand) recipients(ctx context.Context, c *control.Client) (recipients []string, err error) {
+	keys, missing, err := c.SecretKeys(ctx)
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, context.DeadlineExceeded) {
 		return nil, errors.New("no process of the fleet tells its public key: start one with PINWHEEL_SECRETS_KEY, or name the key with --recipient")
 	}
@@ -168,85 +134,32 @@ func newSecretsLs(e secretsCommand) *cobra.Command {
 		if _, err := secretName(args[0], "X"); err != nil {
 			return err
 		}
-		all, err := e.list(ctx, owner, worker)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			enc := json.NewEncoder(e.out)
-			for _, s := range all {
-				if err := enc.Encode(s); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		return e.print(all)
+		return withFleet(ctx, e.env, func(c *control.Client) error { return e.ls(ctx, c, owner, worker, asJSON) })
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
 }
 
-// list asks a process of the fleet, or reads the bucket if no process answers.
-func (e secretsCommand) list(ctx context.Context, owner, worker string) (all []control.Secret, err error) {
-	if atDoor(e.env) {
-		err = withDoor(e.env, func(c *control.Client) error {
-			all, err = pagesOfSecrets(ctx, c, owner, worker)
-			return err
-		})
-		return all, err
-	}
-	c, err := e.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	all, err = pagesOfSecrets(ctx, control.NewClient(c.NC, e.cfg.Prefix, e.cfg.ControlToken), owner, worker)
-	if errors.Is(err, nats.ErrNoResponders) {
-		fmt.Fprintln(e.err, "warning: no process of the fleet runs, so no process has checked that it can open these")
-		return e.stored(ctx, c, owner, worker)
-	}
-	return all, err
-}
-
-func pagesOfSecrets(ctx context.Context, c *control.Client, owner, worker string) (all []control.Secret, err error) {
+func (e secretsCommand) ls(ctx context.Context, c *control.Client, owner, worker string, asJSON bool) error {
+	p := e.list(asJSON, "OF", "NAME", "SET", "OPENED BY")
 	r := control.ListSecrets{OwnerName: control.OwnerName{Owner: owner}, Worker: worker}
-	err = everyPage(0, func(limit int) (int, bool, error) {
+	err := everyPage(0, func(limit int) (int, bool, error) {
 		r.Limit = min(limit, 200)
-		page, err := c.ListSecrets(ctx, r)
-		all, r.After = append(all, page.Secrets...), page.Next
+		page, err := control.Ask(ctx, c, control.SecretsList, r)
+		for _, s := range page.Secrets {
+			by := strings.Join(s.Recipients, ", ")
+			if s.Problem != "" {
+				by = "nothing here: " + s.Problem
+			}
+			err = cmp.Or(err, p.add(s, s.Scope(), s.Name.Name, stamped(s.Set), cmp.Or(by, "-")))
+		}
+		r.After = page.Next
 		return len(page.Secrets), page.Next != "", err
 	})
-	return all, err
-}
-
-func (e secretsCommand) stored(ctx context.Context, c *control.Remote, owner, worker string) (all []control.Secret, err error) {
-	store, err := c.Secrets(ctx)
-	if err != nil {
-		return nil, err
+	if c.IsHere() {
+		fmt.Fprintln(e.err, "warning: no process of the fleet runs, so no process has checked that it can open these")
 	}
-	stored, err := store.List(ctx, owner)
-	for _, s := range stored {
-		if worker == "" || s.Worker == worker {
-			all = append(all, control.Secret{Name: s.Name, Set: s.Set})
-		}
-	}
-	return all, err
-}
-
-func (e secretsCommand) print(all []control.Secret) error {
-	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "OF\tNAME\tSET\tOPENED BY")
-	for _, s := range all {
-		by := strings.Join(s.Recipients, ", ")
-		if s.Problem != "" {
-			by = "nothing here: " + s.Problem
-		} else if by == "" {
-			by = "-"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.Scope(), s.Name.Name, s.Set.Local().Format(time.DateTime), by)
-	}
-	return t.Flush()
+	return errors.Join(err, p.end())
 }
 
 func newSecretsRm(e secretsCommand) *cobra.Command {
@@ -267,48 +180,18 @@ func newSecretsRm(e secretsCommand) *cobra.Command {
 }
 
 func (e secretsCommand) remove(ctx context.Context, n secrets.Name, force bool) error {
-	if atDoor(e.env) {
-		return withDoor(e.env, func(c *control.Client) error {
-			_, err := c.RemoveSecret(ctx, control.SecretName{Name: n, Force: force})
-			var refused *control.Error
-			switch {
-			case errors.As(err, &refused) && refused.Code == http.StatusConflict:
-				return fmt.Errorf("%w; --force removes it", err)
-			case err != nil:
-				return err
-			}
-			_, err = fmt.Fprintf(e.out, "%s is removed\n", n)
-			return err
-		})
-	}
-	c, err := e.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	all, err := c.Secrets(ctx)
-	if err != nil {
-		return err
-	}
-	if !force {
-		workers, err := c.Workers(ctx)
-		if err != nil {
+	return withFleet(ctx, e.env, func(c *control.Client) error {
+		_, err := control.Ask(ctx, c, control.SecretsRemove, control.SecretName{Name: n, Force: force})
+		var refused *control.Error
+		switch {
+		case errors.As(err, &refused) && refused.Code == http.StatusConflict:
+			return fmt.Errorf("%w; --force removes it", err)
+		case err != nil:
 			return err
 		}
-		users, err := workers.SecretUsers(ctx, all, n)
-		if err != nil {
-			return err
-		}
-		if len(users) > 0 {
-			return errors.New(control.InUse(n, users) + "; --force removes it")
-		}
-	}
-	if err := all.Remove(ctx, n); err != nil {
+		_, err = fmt.Fprintf(e.out, "%s is removed\n", n)
 		return err
-	}
-	record(ctx, e.env, "secrets.rm", n.Owner, n)
-	_, err = fmt.Fprintf(e.out, "%s is removed\n", n)
-	return err
+	})
 }
 
 func newSecretsKeygen(e *env) *cobra.Command {

@@ -19,22 +19,22 @@ func newSecretsRotate(e secretsCommand) *cobra.Command {
 			"process must have that identity, and encrypt to it. Afterwards the other identities are not needed any more.\n\n" +
 			"It needs PINWHEEL_CONTROL_TOKEN, as other guarded control endpoints do. Values do not change.",
 	}, func(ctx context.Context, _ []string) error {
-		c, err := e.connect(ctx)
-		if err != nil {
+		if err := refuseOwner(e.env, "this command"); err != nil {
 			return err
 		}
-		defer c.Close()
-		id, err := e.rotator(ctx, c)
-		if err != nil {
-			return err
-		}
-		return e.rotate(ctx, control.NewClient(c.NC, e.cfg.Prefix, e.cfg.ControlToken), id)
+		return withFleet(ctx, e.env, func(c *control.Client) error {
+			id, err := e.rotator(ctx, c)
+			if err != nil {
+				return err
+			}
+			return e.rotate(ctx, c, id)
+		})
 	})
 }
 
 // rotator returns the process that is to encrypt again. All processes must agree on the key: one that did not have it
 // would lose every secret.
-func (e secretsCommand) rotator(ctx context.Context, c *control.Remote) (id string, err error) {
+func (e secretsCommand) rotator(ctx context.Context, c *control.Client) (id string, err error) {
 	keys, missing, err := c.SecretKeys(ctx)
 	if err != nil {
 		return "", fmt.Errorf("no process of the fleet tells its public key: %w", err)
@@ -88,5 +88,5 @@ const controlTimeout = 30 * time.Second
 func rotateOnce(ctx context.Context, client *control.Client, id string) (control.Rotated, error) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	return client.RotateSecrets(ctx, control.Rotate{ID: id})
+	return control.Ask(ctx, client, control.SecretsRotate, control.Rotate{ID: id})
 }

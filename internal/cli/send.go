@@ -343,14 +343,14 @@ func whileStored(ctx context.Context, e *env, nc *nats.Conn, r *client.Request) 
 
 // whyUnstored returns why JetStream does not acknowledge events, or nil. nats-server says of a stream with one copy
 // that it no longer writes it; owners may not ask it. The processes of the fleet know that too, some seconds later,
-// and when JetStream is silent for another reason. They answer at the door of the owner.
+// and when JetStream is silent for another reason. They answer by the owner API.
 func whyUnstored(ctx context.Context, e *env, nc *nats.Conn, owner string) *unstored {
 	if failure := unwritten(ctx, e, nc); failure != nil {
 		return &unstored{failure}
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	said, err := control.AskForStorage(ctx, control.NewOwnerClient(nc, e.cfg.Prefix, owner))
+	said, err := control.Ask(ctx, control.NewOwnerClient(nc, e.cfg.Prefix, owner), control.GetStorage, control.AskStorage{})
 	if err != nil || said.Problem == "" {
 		return nil
 	}
@@ -359,7 +359,7 @@ func whyUnstored(ctx context.Context, e *env, nc *nats.Conn, owner string) *unst
 
 // unwritten returns the failure of a stream that the event needs and that nats-server no longer writes, or nil.
 func unwritten(ctx context.Context, e *env, nc *nats.Conn) *stored.Failure {
-	if atDoor(e) {
+	if isOwner(e) {
 		return nil
 	}
 	for _, stream := range []string{events.StreamEvents, events.StreamBodies} {

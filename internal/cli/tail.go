@@ -73,17 +73,8 @@ func tailTarget(r *control.Tail, target string) error {
 
 // follow prints a tail until ctx is done.
 func follow(ctx context.Context, e *env, r control.Tail, asJSON bool) error {
-	if atDoor(e) && r.Owner != e.cfg.Owner {
-		return fmt.Errorf("owner %q is not of owner %s, whose door this is (PINWHEEL_OWNER)", r.Owner, e.cfg.Owner)
-	}
-	nc, err := e.dial(e.cfg.Owner)
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	client := control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken)
-	if atDoor(e) {
-		client = control.NewOwnerClient(nc, e.cfg.Prefix, e.cfg.Owner)
+	if isOwner(e) && r.Owner != e.cfg.Owner {
+		return fmt.Errorf("owner %q is not of owner %s (PINWHEEL_OWNER)", r.Owner, e.cfg.Owner)
 	}
 	show := func(entry *tail.Entry) error { return printEntry(e, entry) }
 	if asJSON {
@@ -91,8 +82,8 @@ func follow(ctx context.Context, e *env, r control.Tail, asJSON bool) error {
 		enc.SetEscapeHTML(false)
 		show = func(entry *tail.Entry) error { return enc.Encode(entry) }
 	}
-	return client.Follow(ctx, r, show, func(err error) {
-		fmt.Fprintln(e.err, "pinwheel:", err.Error())
+	return withProcess(e, func(c *control.Client) error {
+		return c.Follow(ctx, r, show, func(err error) { fmt.Fprintln(e.err, "pinwheel:", err.Error()) })
 	})
 }
 

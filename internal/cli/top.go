@@ -41,12 +41,12 @@ func newTopCommand(e *env) *cobra.Command {
 			return usage("--count is %d: it is 0 or more", count)
 		}
 		s := &sampling{every: interval, count: count, asJSON: asJSON}
-		if atDoor(e) {
-			return withDoor(e, func(c *control.Client) error {
+		if isOwner(e) {
+			return withProcess(e, func(c *control.Client) error {
 				return watchFlow(ctx, e, s, func(ctx context.Context) (flow.Snapshot, error) {
 					s, err := flow.TakeOf(ctx, c, e.cfg.Owner, "")
 					if errors.Is(err, flow.ErrNoFleet) {
-						err = nats.ErrNoResponders // withDoor says what that means for an owner
+						err = nats.ErrNoResponders // withProcess says what that means for an owner
 					}
 					return s, err
 				},

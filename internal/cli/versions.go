@@ -1,16 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/aymanbagabas/go-udiff"
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
@@ -31,41 +31,27 @@ func newVersionsLs(e *env) *cobra.Command {
 		Long:    fmt.Sprintf("Lists the kept versions of a worker, the newest first: at most %d. SHARE is the share of the events that name no version.", deploy.History),
 		Example: "  pinwheel versions ls acme/webhook",
 	}, func(ctx context.Context, args []string) error {
-		show := func(in events.Installation) error {
-			if asJSON {
-				return printEach(e.out, control.DescribeVersions(in))
-			}
-			return deployer{e}.printVersions(in)
+		name, err := target(args[0])
+		if err != nil {
+			return err
 		}
-		if atDoor(e) {
-			return withDoor(e, func(c *control.Client) error {
-				versions, err := c.WorkerVersions(ctx, control.WorkerName{Worker: args[0]})
-				if err != nil {
-					return err
-				}
-				return show(describedVersions(versions))
-			})
-		}
-		return e.withWorker(ctx, args[0], func(s *deploy.Store, owner, name string) error {
-			in, err := s.Installation(ctx, owner, name)
+		return withFleet(ctx, e, func(c *control.Client) error {
+			list, err := control.Ask(ctx, c, control.VersionsList, name)
 			if err != nil {
-				return err
+				return listsThem(err)
 			}
-			return show(in)
+			if !asJSON {
+				slices.Reverse(list.Versions)
+			}
+			p := e.list(asJSON, "VERSION", "SHARE", "ALIASES", "DEPLOYED", "TAG", "MESSAGE")
+			for _, v := range list.Versions {
+				err = cmp.Or(err, p.add(v, v.Version, percentText(v.Percent), strings.Join(v.Aliases, " "), stamped(v.DeployedAt), v.Tag, v.Message))
+			}
+			return errors.Join(err, p.end())
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, the oldest version first")
 	return c
-}
-
-func (e deployer) printVersions(in events.Installation) error {
-	t := e.table()
-	fmt.Fprintln(t, "VERSION\tSHARE\tALIASES\tDEPLOYED\tTAG\tMESSAGE")
-	for _, w := range byNewest(in) {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", w.Version, percentText(in.Deployment.PercentOf(w.Version)),
-			strings.Join(in.Deployment.AliasesOf(w.Version), " "), stamped(w.DeployedAt), w.Tag, w.Message)
-	}
-	return t.Flush()
 }
 
 // percentText is a share in a table.
@@ -74,24 +60,6 @@ func percentText(p float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%v %%", p)
-}
-
-// printEach prints one JSON object a line.
-func printEach(out io.Writer, list any) error {
-	text, err := json.Marshal(list)
-	if err != nil {
-		return err
-	}
-	var rows []json.RawMessage
-	if err := json.Unmarshal(text, &rows); err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if _, err := fmt.Fprintf(out, "%s\n", row); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func newVersionsShow(e *env) *cobra.Command {
@@ -115,48 +83,58 @@ func newVersionsDiff(e *env) *cobra.Command {
 		Use: "diff OWNER/WORKER FROM [TO]", Short: "Compare the code and the manifests of two versions", Args: cobra.RangeArgs(2, 3),
 		Long: "Prints the difference between two versions of a worker in the unified format: first of their manifests, then of their bundled code.\n" +
 			"Without TO, FROM is compared with the active version. Values of variables are not shown: a changed value is shown as changed.\n" +
-			"With PINWHEEL_OWNER it is not: values do not leave the fleet.",
+			"Values do not leave the fleet.",
 		Example: "  pinwheel versions diff acme/webhook 12 13",
 	}, func(ctx context.Context, args []string) error {
 		to := ""
 		if len(args) == 3 {
 			to = args[2]
 		}
-		if atDoor(e) {
-			return diffAtDoor(ctx, e, args[0], args[1], to)
+		name, err := target(args[0])
+		if err != nil {
+			return err
 		}
-		return e.withWorker(ctx, args[0], func(s *deploy.Store, owner, name string) error {
-			a, err := s.Get(ctx, owner, name, args[1])
+		return withFleet(ctx, e, func(c *control.Client) error {
+			a, err := versionOf(ctx, c, control.ShowVersion{WorkerName: name, Version: args[1]})
 			if err != nil {
-				return err
+				return listsThem(err)
 			}
-			b, err := s.Get(ctx, owner, name, to)
+			b, err := versionOf(ctx, c, control.ShowVersion{WorkerName: name, Version: to, Compare: a.Version.Version})
 			if err != nil {
-				return err
+				return listsThem(err)
 			}
-			return deployer{e}.printDiff(a, b)
+			return printDiff(e, a, b)
 		})
 	})
 }
 
-func (e deployer) printDiff(a, b *events.Worker) error {
-	before, after := manifestText(a, b), manifestText(b, a)
-	manifest := udiff.Unified(a.Version+"/manifest", b.Version+"/manifest", before, after)
-	code := udiff.Unified(a.Version+"/"+a.File, b.Version+"/"+b.File, a.Code, b.Code)
+// versionOf asks for a version with all of its code.
+func versionOf(ctx context.Context, c *control.Client, r control.ShowVersion) (*control.ShownVersion, error) {
+	shown, err := control.Ask(ctx, c, control.VersionsShow, r)
+	if err != nil {
+		return nil, err
+	}
+	_, shown.Code, err = control.CodeOf(ctx, c, r.Worker, shown.Version.Version)
+	return &shown, err
+}
+
+func printDiff(e *env, a, b *control.ShownVersion) error {
+	before, after := manifestText(a, b.Differs), manifestText(b, b.Differs)
+	from, to := a.Version.Version, b.Version.Version
+	manifest := udiff.Unified(from+"/manifest", to+"/manifest", before, after)
+	code := udiff.Unified(from+"/"+a.Version.File, to+"/"+b.Version.File, a.Code, b.Code)
 	_, err := fmt.Fprint(e.data(), manifest, code)
 	return err
 }
 
-// manifestText is what the manifest of w says, without the values of its variables. Of a value that is another one in
-// the other version, it says that.
-func manifestText(w, other *events.Worker) string {
-	d := control.DescribeWorker(w)
-	vars := map[string]string{}
-	others := other.AllVars()
-	for name, value := range w.AllVars() {
+// manifestText is what the manifest of a version says, without the values of its variables. Of those in differs, whose
+// value is another one in the other version, it says that.
+func manifestText(v *control.ShownVersion, differs []string) string {
+	d, vars := v.Version, map[string]string{}
+	for _, name := range d.Vars {
 		vars[name] = "(not shown)"
-		if was, ok := others[name]; ok && was != value {
-			vars[name] = "(not shown; that of " + w.Version + ")"
+		if slices.Contains(differs, name) {
+			vars[name] = "(not shown; that of " + d.Version + ")"
 		}
 	}
 	text, err := json.MarshalIndent(struct {
@@ -184,43 +162,24 @@ func newVersionsPreview(e *env) *cobra.Command {
 		if good < time.Minute || good > control.MaxPreview {
 			return usage("--for is %s: it is 1m to %s", good, control.MaxPreview)
 		}
-		if _, _, err := events.ParseTarget(args[0]); err != nil {
-			return usage("%w", err)
+		name, err := target(args[0])
+		if err != nil {
+			return err
 		}
-		show := func(c *control.Client) error {
-			link, err := control.Preview(ctx, c, control.PreviewVersion{WorkerName: control.WorkerName{Worker: args[0]}, Version: args[1], For: good.String()})
+		return withProcess(e, func(c *control.Client) error {
+			link, err := control.Ask(ctx, c, control.VersionsPreview, control.PreviewVersion{WorkerName: name, Version: args[1], For: good.String()})
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return json.NewEncoder(e.out).Encode(link)
+				return e.object(link)
 			}
 			_, err = fmt.Fprintf(e.out, "%s\nversion %s of %s, until %s\n", link.URL, link.Version, link.Worker, stamped(link.Until))
 			return err
-		}
-		if atDoor(e) {
-			return withDoor(e, show)
-		}
-		return withFleet(e, show)
+		})
 	})
 	f := c.Flags()
 	f.DurationVar(&good, "for", control.DefaultPreview, "how long the link is good, 1m to "+control.MaxPreview.String())
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
-}
-
-// withFleet calls f with a client of the control endpoints.
-func withFleet(e *env, f func(*control.Client) error) error {
-	nc, err := e.dial("")
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	c := control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken)
-	c.Claim(claims())
-	err = f(c)
-	if errors.Is(err, nats.ErrNoResponders) {
-		return fmt.Errorf("no process of the fleet answers: %w", err)
-	}
-	return err
 }

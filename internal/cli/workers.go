@@ -2,8 +2,8 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,9 +11,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/consumer"
-	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/config"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
@@ -33,18 +30,19 @@ func newWorkersLs(e *env) *cobra.Command {
 		if err := control.CheckName("owner", owner); err != nil {
 			return flagError(err)
 		}
-		if atDoor(e) {
-			return listWorkersAtDoor(ctx, e, owner, asJSON)
-		}
-		return e.withStore(ctx, func(s *deploy.Store) error {
-			ws, err := s.List(ctx, owner)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return e.printWorkersJSON(ws)
-			}
-			return e.printWorkers(ws)
+		return withFleet(ctx, e, func(c *control.Client) error {
+			p := e.list(asJSON, "WORKER", "VERSION", "HANDLERS", "DEPLOYED")
+			r := control.ListWorkers{Owner: owner}
+			err := everyPage(0, func(limit int) (int, bool, error) {
+				r.Limit = limit
+				page, err := control.Ask(ctx, c, control.WorkersList, r)
+				for i := range page.Workers {
+					err = cmp.Or(err, p.add(page.Workers[i], workerCells(&page.Workers[i])...))
+				}
+				r.After = page.Next
+				return len(page.Workers), page.Next != "", err
+			})
+			return errors.Join(err, p.end())
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only workers of this owner")
@@ -72,29 +70,31 @@ func newWorkersShow(e *env) *cobra.Command {
 		if code && asJSON {
 			return usage("--code and --json: choose one")
 		}
-		if atDoor(e) && (code || version != "") {
-			return showVersionAtDoor(ctx, e, args[0], version, code, asJSON)
+		name, err := target(args[0])
+		if err != nil {
+			return err
 		}
-		if atDoor(e) {
-			return showWorkerAtDoor(ctx, e, args[0], asJSON)
-		}
-		return e.withWorker(ctx, args[0], func(s *deploy.Store, owner, name string) error {
-			w, err := s.Get(ctx, owner, name, version)
-			if err != nil {
-				return err
-			}
+		return withFleet(ctx, e, func(c *control.Client) error {
 			if code {
-				_, err := fmt.Fprint(e.data(), w.Code)
-				return err
+				_, text, err := control.CodeOf(ctx, c, name.Worker, version)
+				if err == nil {
+					_, err = fmt.Fprint(e.data(), text)
+				}
+				return listsThem(err)
 			}
-			in, err := s.Installation(ctx, owner, name)
+			shown, err := control.Ask(ctx, c, control.VersionsShow, control.ShowVersion{WorkerName: name, Version: version})
 			if err != nil {
-				return err
+				return listsThem(err)
+			}
+			versions, err := control.Ask(ctx, c, control.VersionsList, name)
+			if err != nil {
+				return listsThem(err)
 			}
 			if asJSON {
-				return e.printWorkerJSON(w, in)
+				shown.Version.Deployment, shown.Version.Versions = &versions.Deployment, versions.Versions
+				return e.object(shown.Version)
 			}
-			return e.printWorker(w, in)
+			return e.printWorker(&shown, versions)
 		})
 	})
 	c.Flags().BoolVar(&code, "code", false, "print the bundled code and nothing else")
@@ -112,38 +112,28 @@ func newWorkersReset(e *env) *cobra.Command {
 			"It needs PINWHEEL_CONTROL_TOKEN, or PINWHEEL_OWNER. Exit code 1: a process that is known did not answer.",
 		Example: "  pinwheel workers reset acme/shop",
 	}, func(ctx context.Context, args []string) error {
-		if _, _, err := events.ParseTarget(args[0]); err != nil {
-			return usage("%w", err)
-		}
-		reset := func(client *control.Client) error { return resetWorker(ctx, e, client, args[0], asJSON) }
-		if atDoor(e) {
-			return withDoor(e, reset)
-		}
-		nc, err := e.dial("")
+		name, err := target(args[0])
 		if err != nil {
 			return err
 		}
-		defer nc.Close()
-		client := control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken)
-		client.Claim(claims())
-		return reset(client)
+		return withProcess(e, func(c *control.Client) error { return resetWorker(ctx, e, c, name, asJSON) })
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
 }
 
-func resetWorker(ctx context.Context, e *env, client *control.Client, target string, asJSON bool) error {
-	done, err := client.ResetWorker(ctx, control.WorkerName{Worker: target})
-	if errors.Is(err, nats.ErrNoResponders) && !atDoor(e) {
+func resetWorker(ctx context.Context, e *env, c *control.Client, name control.WorkerName, asJSON bool) error {
+	done, err := control.Ask(ctx, c, control.WorkersReset, name)
+	if errors.Is(err, nats.ErrNoResponders) && !isOwner(e) {
 		return errors.New("no process of the fleet answers, so there are no contexts")
 	}
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		err = json.NewEncoder(e.out).Encode(done)
+		err = e.object(done)
 	} else {
-		_, err = fmt.Fprintf(e.out, "reset %s in %s\n", target, processesText(done.Processes))
+		_, err = fmt.Fprintf(e.out, "reset %s in %s\n", name.Worker, processesText(done.Processes))
 	}
 	if err == nil && len(done.Missing) > 0 {
 		return fmt.Errorf("these processes did not answer, and may keep contexts: %s", strings.Join(done.Missing, ", "))
@@ -167,55 +157,44 @@ func newWorkersRm(e *env) *cobra.Command {
 			"On a terminal it asks first, and says how many events wait for the worker.",
 		Example: "  pinwheel workers rm acme/webhook",
 	}, func(ctx context.Context, args []string) error {
-		owner, name, err := events.ParseTarget(args[0])
+		name, err := target(args[0])
 		if err != nil {
-			return usage("%w", err)
+			return err
 		}
-		if atDoor(e) {
-			return removeAtDoor(ctx, e, args[0], yes)
-		}
-		return e.removeWorker(ctx, owner, name, yes)
+		return withFleet(ctx, e, func(c *control.Client) error { return removeWorker(ctx, e, c, name, yes) })
 	})
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return c
 }
 
-func (e *env) removeWorker(ctx context.Context, owner, name string, yes bool) error {
-	c, err := e.connect(ctx)
+func removeWorker(ctx context.Context, e *env, c *control.Client, name control.WorkerName, yes bool) error {
+	r := control.RemoveWorker{WorkerName: name}
+	if !yes && config.IsTerminal(e.in) {
+		r.DryRun = true
+		would, err := control.Ask(ctx, c, control.WorkersRemove, r)
+		if err != nil {
+			return listsThem(err)
+		}
+		if !e.asks(fmt.Sprintf("remove %s with %s? %s", name.Worker, counted(would.Versions, "version"), waitingText(would))) {
+			return errors.New("nothing is removed")
+		}
+		r.DryRun = false
+	}
+	removed, err := control.Ask(ctx, c, control.WorkersRemove, r)
 	if err != nil {
-		return err
-	}
-	defer c.Close()
-	s, err := c.Workers(ctx)
-	if err != nil {
-		return err
-	}
-	versions, err := s.Versions(ctx, owner, name)
-	if err != nil && !errors.Is(err, deploy.ErrNotFound) { // Remove finds out whether an unreadable one exists
-		return err
-	}
-	waiting, err := consumer.BacklogOf(ctx, c.JS, c.Subjects, owner, name)
-	if err != nil {
-		return err
-	}
-	if !yes && config.IsTerminal(e.in) && !e.asks(fmt.Sprintf("remove %s/%s with %s? %s", owner, name, counted(len(versions), "version"), waitingText(waiting))) {
-		return errors.New("nothing is removed")
-	}
-	if err := s.Remove(ctx, owner, name); err != nil {
 		return listsThem(err)
 	}
-	record(ctx, e, "workers.rm", owner, map[string]string{"worker": owner + "/" + name})
-	_, err = fmt.Fprintf(e.out, "removed %s/%s; %s\n", owner, name, waitingText(waiting))
+	_, err = fmt.Fprintf(e.out, "removed %s; %s\n", name.Worker, waitingText(removed))
 	return err
 }
 
 // waitingText says what happens to events when their worker is removed.
-func waitingText(b consumer.Backlog) string {
-	if b.Total() == 0 {
+func waitingText(r control.RemovedWorker) string {
+	if r.Stored+r.Parked+r.Delayed == 0 {
 		return "no events wait for it"
 	}
 	return fmt.Sprintf("waiting for it: %d stored, %d parked, %d delayed; fetch events will be answered 404, tasks and scheduled events become dead letters",
-		b.Stored, b.Parked, b.Delayed)
+		r.Stored, r.Parked, r.Delayed)
 }
 
 // counted formats a number with its noun.
@@ -232,35 +211,4 @@ func (e *env) asks(question string) bool {
 	answer, _ := bufio.NewReader(e.in).ReadString('\n')
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
-}
-
-func (e *env) withStore(ctx context.Context, f func(*deploy.Store) error) error {
-	c, err := e.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	s, err := c.Workers(ctx)
-	if err != nil {
-		return err
-	}
-	return f(s)
-}
-
-func (e *env) withWorker(ctx context.Context, target string, f func(s *deploy.Store, owner, name string) error) error {
-	owner, name, err := events.ParseTarget(target)
-	if err != nil {
-		return usage("%w", err)
-	}
-	return e.withStore(ctx, func(s *deploy.Store) error {
-		return listsThem(f(s, owner, name))
-	})
-}
-
-// listsThem adds to a "worker not found" error how to list the workers.
-func listsThem(err error) error {
-	if errors.Is(err, deploy.ErrNotFound) {
-		return fmt.Errorf("%w; 'pinwheel workers ls' lists them", err)
-	}
-	return err
 }

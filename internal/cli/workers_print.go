@@ -1,57 +1,33 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
-func (e *env) printWorkersJSON(list []events.Installation) error {
-	enc := json.NewEncoder(e.out)
-	for _, in := range list {
-		if err := enc.Encode(control.DescribeInstallation(in)); err != nil {
-			return err
-		}
+// workerCells is a worker in a list.
+func workerCells(w *control.Worker) []any {
+	target := w.Owner + "/" + w.Name
+	if w.Version == "" {
+		return []any{target, "none active", "", ""}
 	}
-	return nil
-}
-
-func (e *env) printWorkerJSON(w *events.Worker, in events.Installation) error {
-	j := control.DescribeWorker(w)
-	j.Deployment, j.Versions = &in.Deployment, control.DescribeVersions(in)
-	return json.NewEncoder(e.out).Encode(j)
-}
-
-// table aligns columns that are separated by tabs.
-func (e *env) table() *tabwriter.Writer { return tabwriter.NewWriter(e.out, 0, 8, 2, ' ', 0) }
-
-func (e *env) printWorkers(list []events.Installation) error {
-	t := e.table()
-	fmt.Fprintln(t, "WORKER\tVERSION\tHANDLERS\tDEPLOYED")
-	for _, in := range list {
-		w := in.Active()
-		if w == nil {
-			fmt.Fprintf(t, "%s\tnone active\t\t\n", in.Target())
-			continue
-		}
-		version := w.Version
-		if c := in.Deployment.Candidate(); c.Version != "" {
+	version, at := w.Version, w.DeployedAt
+	if d := w.Deployment; d != nil {
+		at = d.At
+		if c := d.Candidate(); c.Version != "" {
 			version = fmt.Sprintf("%s, %s with %v %%", version, c.Version, c.Percent)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", in.Target(), version, kindList(w.Handlers), stamped(in.Deployment.At))
 	}
-	return t.Flush()
+	return []any{target, version, kindList(w.Handlers), stamped(at)}
 }
 
 // printTogether writes how many events of a worker run at once and in one run.
-func printTogether(row func(name, format string, args ...any), w *events.Worker) {
+func printTogether(row func(name, format string, args ...any), w *control.Worker) {
 	switch w.Concurrency {
 	case 0:
 	case 1:
@@ -60,31 +36,27 @@ func printTogether(row func(name, format string, args ...any), w *events.Worker)
 		row("concurrency", "at most %d events at once, in all processes together", w.Concurrency)
 	}
 	if w.Queue {
-		b := w.Batch.OrDefault()
+		b := w.Spec.Batch.OrDefault()
 		row("batches", "up to %s, which gather for up to %s", counted(b.MaxSize, "event"), b.MaxWait.Duration())
 	}
 }
 
-func (e *env) printWorker(w *events.Worker, in events.Installation) error {
-	t := e.table()
+func (e *env) printWorker(shown *control.ShownVersion, in control.WorkerVersions) error {
+	t, w := e.table(), &shown.Version
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
-	row("worker", "%s", w.Target())
+	row("worker", "%s/%s", w.Owner, w.Name)
 	row("version", "%s", w.Version)
 	row("deployed", "%s", stamped(w.DeployedAt))
 	row("handlers", "%s", kindList(w.Handlers))
-	if w.Code == "" { // at the owner's door
-		row("file", "%s", w.File)
-	} else {
-		row("file", "%s, %d bytes bundled", w.File, len(w.Code))
-	}
+	row("file", "%s, %d bytes bundled", w.File, shown.Size)
 	row("mode", "%s", w.Mode)
-	if vars := w.AllVars(); len(vars) > 0 {
-		row("vars", "%s", strings.Join(slices.Sorted(maps.Keys(vars)), ", "))
+	if len(w.Vars) > 0 {
+		row("vars", "%s", strings.Join(w.Vars, ", "))
 	}
 	if len(w.Secrets) > 0 {
 		row("secrets", "%s", strings.Join(w.Secrets, ", "))
 	}
-	printBindings(w, row)
+	printBindings(describedWorker(w), row)
 	l, r := w.Limits.OrDefault(), w.Retries.OrDefault()
 	row("limits", "cpu %s, wall %s, heap %d MB, %d subrequests, %d sends, %d bytes of log", l.CPU.Duration(), l.Wall.Duration(), l.HeapMB, l.Subrequests, l.Sends, l.LogBytes)
 	row("retries", "%d attempts, delays from %s to %s", r.MaxAttempts, r.Initial.Duration(), r.Max.Duration())
@@ -103,18 +75,28 @@ func (e *env) printWorker(w *events.Worker, in events.Installation) error {
 	}
 	for _, v := range slices.Backward(in.Versions) {
 		role := ""
-		switch p := in.Deployment.PercentOf(v.Version); {
+		switch p := v.Percent; {
 		case p == 100:
 			role = ", active"
 		case p > 0:
 			role = fmt.Sprintf(", active with %v %%", p)
 		}
-		for _, alias := range in.Deployment.AliasesOf(v.Version) {
+		for _, alias := range v.Aliases {
 			role += ", alias " + alias
 		}
 		row("kept", "%s of %s%s", v.Version, stamped(v.DeployedAt), role)
 	}
 	return t.Flush()
+}
+
+// describedWorker is the worker of a description. It has no code, and of its variables only the names.
+func describedWorker(d *control.Worker) *events.Worker {
+	w := &events.Worker{Owner: d.Owner, Name: d.Name, Version: d.Version, Hash: d.Hash, Handlers: d.Handlers, Queue: d.Queue, File: d.File, Spec: d.Spec, DeployedAt: d.DeployedAt}
+	w.Queues, w.VersionBinding, w.Vars = d.Queues, d.VersionBinding, map[string]string{}
+	for _, name := range d.Vars {
+		w.Vars[name] = ""
+	}
+	return w
 }
 
 // stamped formats a time in the local time zone.

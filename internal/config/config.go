@@ -45,7 +45,7 @@ type Config struct {
 	NatsCA       string `split_words:"true" meaning:"File with the certificates that sign that of the server, in PEM. The connection then uses TLS. Empty: those of the system" allowed:"the path of a readable file, or empty"`
 	NatsCert     string `split_words:"true" meaning:"File with the certificate to show to the server, in PEM" allowed:"the path of a readable file, beside PINWHEEL_NATS_KEY; or empty"`
 	NatsKey      string `split_words:"true" meaning:"File with the key of PINWHEEL_NATS_CERT, in PEM" allowed:"the path of a readable file, beside PINWHEEL_NATS_CERT; or empty"`
-	Owner        string `split_words:"true" meaning:"Owner that the NATS user belongs to. Commands then use the owner's door, and see only what is this owner's. Empty: the user is the fleet's. serve and dev ignore it" allowed:"the name of an owner, 1 to 64 of A-Z a-z 0-9 _ -, or empty"`
+	Owner        string `split_words:"true" meaning:"Owner that the NATS user belongs to. Commands then use the owner API, and see only what is this owner's. Empty: the user is the fleet's. serve and dev ignore it" allowed:"the name of an owner, 1 to 64 of A-Z a-z 0-9 _ -, or empty"`
 	NatsMonitor  List   `split_words:"true" meaning:"Monitoring ports of all servers. Pinwheel asks there whether they fsync, and doctor whether they are healthy" allowed:"URLs like http://host:8222 with a comma between them, or empty"`
 
 	AdminAddr    string `split_words:"true" default:"127.0.0.1:8422" meaning:"Address for /healthz, /readyz, /metrics and /admin/pool. Empty: none" allowed:"host:port, or empty"`

@@ -23,6 +23,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/console"
 	"github.com/pinwheel-run/pinwheel/internal/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/gateway"
+	"github.com/pinwheel-run/pinwheel/internal/modulecheck"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
@@ -34,6 +35,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	modulecheck.BeChild()
 	parallel.RaiseCPU()
 	parallel.AtOnce(parallel.Fleets)
 	os.Exit(m.Run())

@@ -102,7 +102,7 @@ func listAudit(c *call) (*page, error) {
 	q := c.http.URL.Query()
 	p, r := auditPage{Query: q}, control.ListAudit{Owner: q.Get("owner"), Since: cmp.Or(q.Get("since"), "24h"), Limit: 1000}
 	for range maxChangePages {
-		list, err := c.fleet().Audit(c.ctx, r)
+		list, err := control.Ask(c.ctx, c.fleet(), control.AuditRecords, r)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func showEvent(c *call) (*page, error) {
 	}
 	r := control.ListLetters{Filter: control.Filter{Owner: p.Owner, Worker: p.Worker, Text: p.ID}, Newest: true}
 	r.Limit = pageSize
-	letters, err := c.fleet().DeadLetters(c.ctx, r)
+	letters, err := control.Ask(c.ctx, c.fleet(), control.DeadList, r)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func showEvent(c *call) (*page, error) {
 			p.Letters = append(p.Letters, l)
 		}
 	}
-	waiting, err := c.fleet().WaitingEvents(c.ctx, control.ListWaiting{Owner: p.Owner, Worker: p.Worker, Limit: 1000})
+	waiting, err := control.Ask(c.ctx, c.fleet(), control.SchedulesWaiting, control.ListWaiting{Owner: p.Owner, Worker: p.Worker, Limit: 1000})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func showFlow(c *call) (*page, error) {
 
 // ownerNames are the first owners, as suggestions for a field.
 func (c *call) ownerNames(ctx context.Context) ([]string, error) {
-	found, err := c.fleet().FindOwners(ctx, control.FindOwners{Limit: 100})
+	found, err := control.Ask(ctx, c.fleet(), control.OwnersFind, control.FindOwners{Limit: 100})
 	if err != nil {
 		return nil, err
 	}

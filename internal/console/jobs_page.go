@@ -40,7 +40,7 @@ func (c *call) chosen() (p choicePage, err error) {
 	case f.Narrow():
 		p.All = false
 	}
-	counts, err := c.fleet().CountLetters(c.ctx, control.CountLetters{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Reason: f.Reason, Limit: 1})
+	counts, err := control.Ask(c.ctx, c.fleet(), control.DeadCounts, control.CountLetters{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Reason: f.Reason, Limit: 1})
 	p.Letters = counts.Total // counted a while ago, and not by texts and times
 	return p, err
 }
@@ -97,7 +97,7 @@ func replay(c *call) (*page, error) {
 			return nil, wrongForm("maxReplays", text, "it is 1 or more, or empty")
 		}
 	}
-	return c.begun(c.fleet().Replay(c.ctx, r))
+	return c.begun(control.Ask(c.ctx, c.fleet(), control.DeadReplay, r))
 }
 
 func purge(c *call) (*page, error) {
@@ -105,7 +105,7 @@ func purge(c *call) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.begun(c.fleet().Purge(c.ctx, s))
+	return c.begun(control.Ask(c.ctx, c.fleet(), control.DeadPurge, s))
 }
 
 // begun goes to the page of a job.
@@ -143,7 +143,7 @@ func progressOf(j control.Job) progress {
 func (c *call) jobName() control.JobName { return control.JobName{Job: c.http.PathValue("job")} }
 
 func showJob(c *call) (*page, error) {
-	j, err := c.fleet().Job(c.ctx, c.jobName())
+	j, err := control.Ask(c.ctx, c.fleet(), control.DeadJob, c.jobName())
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func showJob(c *call) (*page, error) {
 }
 
 func cancelJob(c *call) (*page, error) {
-	j, err := c.fleet().CancelJob(c.ctx, c.jobName())
+	j, err := control.Ask(c.ctx, c.fleet(), control.DeadCancel, c.jobName())
 	if err != nil {
 		return nil, err
 	}

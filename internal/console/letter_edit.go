@@ -76,7 +76,7 @@ func (c *call) editable() (*events.LetterJSON, editPage, error) {
 	if err != nil {
 		return nil, editPage{}, err
 	}
-	l, err := c.fleet().DeadLetter(c.ctx, id)
+	l, err := control.Ask(c.ctx, c.fleet(), control.DeadShow, id)
 	if err != nil {
 		return nil, editPage{}, err
 	}
@@ -121,7 +121,7 @@ func edit(c *call) (*page, error) {
 	if len(p.Diff) == 0 || c.form("step") != "save" || c.form("seen") != p.Seen {
 		return p.page(), nil
 	}
-	done, err := c.fleet().EditDeadLetter(c.ctx, control.EditLetter{LetterID: control.LetterID{ID: l.ID}, Edit: e})
+	done, err := control.Ask(c.ctx, c.fleet(), control.DeadEdit, control.EditLetter{LetterID: control.LetterID{ID: l.ID}, Edit: e})
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ const searchTime = 10 * time.Second
 // page goes on from there until it is full, or it takes too long.
 func (c *call) newest(r control.ListLetters) (list control.LetterList, err error) {
 	for end := time.Now().Add(searchTime); ; r.Before, r.Limit = list.Next, pageSize-len(list.Letters) {
-		part, err := c.fleet().DeadLetters(c.ctx, r)
+		part, err := control.Ask(c.ctx, c.fleet(), control.DeadList, r)
 		if err != nil {
 			return list, err
 		}
@@ -121,7 +121,7 @@ func (c *call) newest(r control.ListLetters) (list control.LetterList, err error
 // page, so the page is shown before.
 func (p *lettersPage) count(c *call) (err error) {
 	f := filterOf(p.Query)
-	p.Counts, err = c.fleet().CountLetters(c.ctx, control.CountLetters{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Reason: f.Reason, Limit: 12})
+	p.Counts, err = control.Ask(c.ctx, c.fleet(), control.DeadCounts, control.CountLetters{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Reason: f.Reason, Limit: 12})
 	return err
 }
 
@@ -169,7 +169,7 @@ func showLetter(c *call) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := c.fleet().DeadLetter(c.ctx, id)
+	l, err := control.Ask(c.ctx, c.fleet(), control.DeadShow, id)
 	if err != nil {
 		return nil, err
 	}

@@ -171,7 +171,7 @@ func liveJob(c *call) (*page, error) {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
-			j, err := c.fleet().Job(s.ctx, name)
+			j, err := control.Ask(s.ctx, c.fleet(), control.DeadJob, name)
 			if err != nil {
 				return err
 			}

@@ -27,7 +27,7 @@ func (ownersPage) PolicyText(p *events.Policy) (string, error) {
 
 func listOwners(c *call) (*page, error) {
 	q := c.http.URL.Query()
-	found, err := c.fleet().FindOwners(c.ctx, control.FindOwners{Match: q.Get("match"), After: q.Get("after"), Limit: pageSize})
+	found, err := control.Ask(c.ctx, c.fleet(), control.OwnersFind, control.FindOwners{Match: q.Get("match"), After: q.Get("after"), Limit: pageSize})
 	if err != nil {
 		return nil, err
 	}
@@ -52,17 +52,17 @@ type ownerPage struct {
 
 func showOwner(c *call) (*page, error) {
 	p, fleet := ownerPage{Owner: c.http.PathValue("owner")}, c.fleet()
-	policy, err := fleet.OwnerPolicy(c.ctx, control.OwnerName{Owner: p.Owner})
+	policy, err := control.Ask(c.ctx, fleet, control.OwnersGet, control.OwnerName{Owner: p.Owner})
 	if err != nil {
 		return nil, err
 	}
 	if p.Policy, err = indented(policy.Policy); err != nil {
 		return nil, err
 	}
-	if p.Workers, err = fleet.FindWorkers(c.ctx, control.FindWorkers{Owner: p.Owner, Limit: 20}); err != nil {
+	if p.Workers, err = control.Ask(c.ctx, fleet, control.WorkersFind, control.FindWorkers{Owner: p.Owner, Limit: 20}); err != nil {
 		return nil, err
 	}
-	if p.Dead, err = fleet.CountLetters(c.ctx, control.CountLetters{Owner: p.Owner, Limit: 20}); err != nil {
+	if p.Dead, err = control.Ask(c.ctx, fleet, control.DeadCounts, control.CountLetters{Owner: p.Owner, Limit: 20}); err != nil {
 		return nil, err
 	}
 	return &page{view: "owner", title: p.Owner, place: "owners", data: p}, nil
@@ -75,7 +75,7 @@ func setPolicy(c *call) (*page, error) {
 	if err := json.Unmarshal([]byte(text), &fields); err != nil || fields == nil {
 		return nil, wrongForm("policy", text[:min(len(text), 80)], "it is a JSON object")
 	}
-	was, err := c.fleet().OwnerPolicy(c.ctx, owner)
+	was, err := control.Ask(c.ctx, c.fleet(), control.OwnersGet, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func setPolicy(c *call) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.fleet().SetOwnerPolicy(c.ctx, control.SetOwner{OwnerName: owner, Policy: full}); err != nil {
+	if _, err := control.Ask(c.ctx, c.fleet(), control.OwnersSet, control.SetOwner{OwnerName: owner, Policy: full}); err != nil {
 		return nil, err
 	}
 	return c.done("/owners/"+owner.Owner, "The policy of %s is changed.", owner.Owner)
@@ -128,7 +128,7 @@ func zeroLike(value json.RawMessage) json.RawMessage {
 
 func removePolicy(c *call) (*page, error) {
 	owner := control.OwnerName{Owner: c.http.PathValue("owner")}
-	if _, err := c.fleet().RemoveOwnerPolicy(c.ctx, owner); err != nil {
+	if _, err := control.Ask(c.ctx, c.fleet(), control.OwnersRemove, owner); err != nil {
 		return nil, err
 	}
 	return c.done("/owners/"+owner.Owner, "%s has no policy any more: the configuration applies.", owner.Owner)

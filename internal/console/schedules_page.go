@@ -26,7 +26,7 @@ func listSchedules(c *call) (*page, error) {
 	q, fleet := c.http.URL.Query(), c.fleet()
 	p := schedulesPage{Query: q}
 	var err error
-	if p.ScheduleList, err = fleet.Schedules(c.ctx, control.ListWorkers{Owner: q.Get("owner"), After: q.Get("after"), Limit: pageSize}); err != nil {
+	if p.ScheduleList, err = control.Ask(c.ctx, fleet, control.SchedulesList, control.ListWorkers{Owner: q.Get("owner"), After: q.Get("after"), Limit: pageSize}); err != nil {
 		return nil, err
 	}
 	r := control.ListWaiting{Owner: q.Get("owner"), Worker: q.Get("worker"), Limit: pageSize}
@@ -35,7 +35,7 @@ func listSchedules(c *call) (*page, error) {
 			return nil, wrongForm("waiting", text, "it is a sequence")
 		}
 	}
-	if p.Waiting, err = fleet.WaitingEvents(c.ctx, r); err != nil {
+	if p.Waiting, err = control.Ask(c.ctx, fleet, control.SchedulesWaiting, r); err != nil {
 		return nil, err
 	}
 	return &page{view: "schedules", title: "Schedules", place: "schedules", data: p}, nil
@@ -47,7 +47,7 @@ func (c *call) scheduleName() control.ScheduleName {
 
 func pauseSchedule(c *call) (*page, error) {
 	name := c.scheduleName()
-	if _, err := c.fleet().PauseSchedule(c.ctx, name); err != nil {
+	if _, err := control.Ask(c.ctx, c.fleet(), control.SchedulesPause, name); err != nil {
 		return nil, err
 	}
 	return c.done(within(c.form("back")), "Schedule %s of %s is paused.", name.Name, name.Worker)
@@ -55,14 +55,14 @@ func pauseSchedule(c *call) (*page, error) {
 
 func resumeSchedule(c *call) (*page, error) {
 	name := c.scheduleName()
-	if _, err := c.fleet().ResumeSchedule(c.ctx, name); err != nil {
+	if _, err := control.Ask(c.ctx, c.fleet(), control.SchedulesResume, name); err != nil {
 		return nil, err
 	}
 	return c.done(within(c.form("back")), "Schedule %s of %s ticks again.", name.Name, name.Worker)
 }
 
 func cancelWaiting(c *call) (*page, error) {
-	done, err := c.fleet().CancelWaiting(c.ctx, control.CancelWaiting{Worker: c.form("worker"), ID: c.form("id")})
+	done, err := control.Ask(c.ctx, c.fleet(), control.SchedulesCancel, control.CancelWaiting{Worker: c.form("worker"), ID: c.form("id")})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ type workersPage struct {
 
 func listWorkers(c *call) (*page, error) {
 	q := c.http.URL.Query()
-	found, err := c.fleet().FindWorkers(c.ctx, control.FindWorkers{Owner: q.Get("owner"), Match: q.Get("match"), After: q.Get("after"), Limit: pageSize})
+	found, err := control.Ask(c.ctx, c.fleet(), control.WorkersFind, control.FindWorkers{Owner: q.Get("owner"), Match: q.Get("match"), After: q.Get("after"), Limit: pageSize})
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +74,11 @@ func (c *call) workerName() control.WorkerName {
 
 func showWorker(c *call) (*page, error) {
 	name, fleet := c.workerName(), c.fleet()
-	versions, err := fleet.WorkerVersions(c.ctx, name)
+	versions, err := control.Ask(c.ctx, fleet, control.VersionsList, name)
 	if err != nil {
 		return nil, err
 	}
-	deployments, err := fleet.Deployments(c.ctx, name)
+	deployments, err := control.Ask(c.ctx, fleet, control.DeploymentsList, name)
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +90,14 @@ func showWorker(c *call) (*page, error) {
 	slices.Reverse(w.Versions)
 	slices.Reverse(w.Deployments)
 	if versions.Active != "" {
-		shown, err := fleet.ShowVersion(c.ctx, control.ShowVersion{WorkerName: name, Version: versions.Active})
+		shown, err := control.Ask(c.ctx, fleet, control.VersionsShow, control.ShowVersion{WorkerName: name, Version: versions.Active})
 		if err != nil {
 			return nil, err
 		}
 		w.Active = shown.Version
 	}
 	if len(w.Active.Spec.Schedules) > 0 {
-		list, err := fleet.Schedules(c.ctx, control.ListWorkers{Owner: w.Owner, After: before(name.Worker), Limit: 1})
+		list, err := control.Ask(c.ctx, fleet, control.SchedulesList, control.ListWorkers{Owner: w.Owner, After: before(name.Worker), Limit: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func promote(c *call) (*page, error) {
 			return nil, wrongForm("percent", text, "it is above 0, to 100")
 		}
 	}
-	d, err := c.fleet().Promote(c.ctx, r)
+	d, err := control.Ask(c.ctx, c.fleet(), control.DeploymentsPromote, r)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func promote(c *call) (*page, error) {
 }
 
 func rollback(c *call) (*page, error) {
-	d, err := c.fleet().Rollback(c.ctx, control.Rollback{WorkerName: c.workerName(), Version: c.form("version"), Force: c.form("force") != "", Note: c.note()})
+	d, err := control.Ask(c.ctx, c.fleet(), control.DeploymentsRollback, control.Rollback{WorkerName: c.workerName(), Version: c.form("version"), Force: c.form("force") != "", Note: c.note()})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func rollback(c *call) (*page, error) {
 
 // reset ends the contexts of a worker in all processes.
 func reset(c *call) (*page, error) {
-	done, err := c.fleet().ResetWorker(c.ctx, c.workerName())
+	done, err := control.Ask(c.ctx, c.fleet(), control.WorkersReset, c.workerName())
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/nats-io/nats.go/micro"
-
 	"github.com/pinwheel-run/pinwheel/internal/audit"
 )
 
@@ -18,12 +16,6 @@ const HeaderClaims = "Pinwheel-Claims"
 // maxClaims is the longest such name that is recorded, in bytes.
 const maxClaims = 200
 
-// audited marks an endpoint that changes something: each request that succeeds is recorded.
-func audited(e endpoint) endpoint {
-	e.audited = true
-	return e
-}
-
 // concerning is an answer that knows whose things were changed, where the request does not say it.
 type concerning interface{ concerns() (owner string) }
 
@@ -31,31 +23,49 @@ type concerning interface{ concerns() (owner string) }
 // changed.
 type recorded interface{ recorded() any }
 
-// record writes what a request has changed. The change is done: if it cannot be recorded, the process logs that.
-func (s *Server) record(ctx context.Context, e endpoint, r micro.Request, owner string, answer any) {
-	if !e.audited || s.cfg.Audit == nil {
+// change is a request that was done.
+type change struct {
+	action  string // name of the endpoint
+	owner   string // whose API it came to; "": the fleet's user asked
+	request []byte
+	claims  string // what the sender says of itself
+	answer  any
+}
+
+// recordRequest records what a request has changed. The change is done: if it cannot be recorded, the process logs
+// that.
+func (s *Server) recordRequest(ctx context.Context, c change) {
+	if s.cfg.Audit == nil {
 		return
 	}
-	claims, request := r.Headers().Get(HeaderClaims), audit.Request(r.Data())
-	if of, ok := answer.(recorded); ok {
+	if err := record(ctx, s, c); err != nil {
+		s.cfg.Log.Error().Err(err).Str("endpoint", c.action).Str("owner", c.owner).RawJSON("request", audit.Request(c.request)).Msg("change is not in the audit stream")
+	}
+}
+
+// record writes what a request has changed.
+func record(ctx context.Context, s *Server, c change) error {
+	request := audit.Request(c.request)
+	if of, ok := c.answer.(recorded); ok {
 		what := of.recorded()
 		if what == nil {
-			return
+			return nil
 		}
 		request, _ = json.Marshal(what) // strings and numbers cannot fail
 	}
 	one := audit.Record{
-		Action: e.base, Source: audit.Door, Owner: owner, Node: s.node, Request: request, Claims: claims[:min(len(claims), maxClaims)],
+		Action: c.action, Source: audit.OwnerAPI, Owner: c.owner, Node: s.node, Request: request, Claims: c.claims[:min(len(c.claims), maxClaims)],
 	}
-	if owner == "" {
-		one.Source, one.Owner = audit.Control, audit.OwnerOf(r.Data())
-		if of, ok := answer.(concerning); ok && one.Owner == "" {
+	if c.owner == "" {
+		one.Source, one.Owner = audit.Control, audit.OwnerOf(c.request)
+		if of, ok := c.answer.(concerning); ok && one.Owner == "" {
 			one.Owner = of.concerns()
 		}
 	}
-	if err := s.cfg.Audit.Write(ctx, one); err != nil {
-		s.cfg.Log.Error().Err(err).Str("endpoint", e.name).Str("owner", one.Owner).RawJSON("request", one.Request).Msg("change is not in the audit stream")
+	if s.here != nil {
+		one.Source, one.User = audit.Command, natsUser(ctx, s.nc)
 	}
+	return s.cfg.Audit.Write(ctx, one)
 }
 
 // ListAudit chooses records of changes.
@@ -65,8 +75,6 @@ type ListAudit struct {
 	After uint64 `json:"after,omitempty"`
 	Limit int    `json:"limit,omitempty"`
 }
-
-func (r *ListAudit) restrict(owner string) error { return fixOwner(&r.Owner, owner) }
 
 // Parse parses the fields. Its error is an *Error with the wrong field.
 func (r ListAudit) Parse() (f audit.Filter, err error) {
@@ -122,9 +130,4 @@ func (s *Server) listAudit(ctx context.Context, r ListAudit) (AuditList, error) 
 		list.Changes = append(list.Changes, one)
 	}
 	return list, nil
-}
-
-// Audit lists what was changed.
-func (c *Client) Audit(ctx context.Context, r ListAudit) (AuditList, error) {
-	return asked[AuditList](ctx, c, "audit.list", r)
 }

@@ -67,11 +67,6 @@ func (a *Activation) left(id string) {
 // it in whichever process takes the event. Each process that Await asks names the other processes. The error names the
 // processes in which it is not in effect within activationTimeout, or says why that is unknown. It is stored in any
 // case.
-func (r *Remote) Await(ctx context.Context, target string, d events.Deployment) (*Activation, error) {
-	return NewClient(r.NC, string(r.Subjects), "").Await(ctx, target, d)
-}
-
-// Await is Remote.Await. At an owner's door it does not hear at once of processes that leave: their answers tell it.
 func (c *Client) Await(ctx context.Context, target string, d events.Deployment) (*Activation, error) {
 	ctx, cancel := context.WithTimeout(ctx, activationTimeout)
 	defer cancel()

@@ -171,9 +171,3 @@ func (l *letterCounts) forget(now time.Time) {
 		}
 	}
 }
-
-// CountLetters counts dead letters by worker, kind and reason. The process that answers may have counted them some
-// seconds ago.
-func (c *Client) CountLetters(ctx context.Context, r CountLetters) (LetterCounts, error) {
-	return asked[LetterCounts](ctx, c, "dead.counts", r)
-}

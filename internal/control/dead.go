@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,8 +54,8 @@ func (o *Operations) DeadLetters(ctx context.Context, r ListLetters) (LetterList
 
 // LetterID names one letter.
 type LetterID struct {
-	ID   uint64 `json:"id"`
-	only string // owner of the letter, or it is not found; "": any
+	ID    uint64 `json:"id"`
+	asker        // a letter of another owner is not found
 }
 
 func (r LetterID) check() error {
@@ -125,7 +126,7 @@ func bytesPart(data []byte, from, room int) (part []byte, next int, err error) {
 // letter reads a letter.
 func (o *Operations) letter(ctx context.Context, r LetterID) (*events.DeadLetter, error) {
 	l, err := o.dead.Get(ctx, r.ID)
-	if r.only != "" && (errors.Is(err, deadletter.ErrUndecodable) || err == nil && l.Owner != r.only) {
+	if r.by != "" && (errors.Is(err, deadletter.ErrUndecodable) || err == nil && l.Owner != r.by) {
 		return nil, fmt.Errorf("%w: %d", deadletter.ErrNoDeadLetter, r.ID) // an owner learns nothing of others' letters
 	}
 	return l, err
@@ -159,7 +160,7 @@ func (o *Operations) EditDeadLetter(ctx context.Context, r EditLetter) (EditedLe
 	if e.Empty() {
 		return EditedLetter{}, refused("nothing to change: name body, bodyBase64, patch, setHeaders or removeHeaders")
 	}
-	if r.only != "" { // a number is never used for another letter
+	if r.by != "" { // a number is never used for another letter
 		if _, err := o.letter(ctx, r.LetterID); err != nil {
 			return EditedLetter{}, err
 		}
@@ -171,6 +172,9 @@ func (o *Operations) EditDeadLetter(ctx context.Context, r EditLetter) (EditedLe
 	return EditedLetter{l.Seq, r.ID, l.Owner}, nil
 }
 
+// MaxReplays is how many replays a list may have: as many as are known of an owner.
+const MaxReplays = 10_000
+
 // ReplayList has the results of replays, the oldest first.
 type ReplayList struct {
 	Replays []*deadletter.Replayed `json:"replays"`
@@ -180,10 +184,14 @@ type ReplayList struct {
 // Replays returns the results of replays.
 func (o *Operations) Replays(ctx context.Context, r ReplayFilter) (ReplayList, error) {
 	list := ReplayList{Replays: []*deadletter.Replayed{}}
-	var err error
-	if r.Limit, err = listed(r.Limit); err != nil {
+	if err := r.checkIDs(r.IDs); err != nil {
 		return list, err
 	}
+	var err error
+	if r.Limit < 0 || r.Limit > MaxReplays {
+		return list, refused("limit is %d: it is 1 to %d, or 0 for 100", r.Limit, MaxReplays)
+	}
+	r.Limit = cmp.Or(r.Limit, 100)
 	f, err := r.Parse()
 	if err != nil {
 		return list, err

@@ -1,152 +1,337 @@
 package control
 
-import (
-	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"fmt"
-	"net/http"
-	"strings"
+// Endpoints about the fleet, its workers, owners and secrets.
+var (
+	GetFlow = Endpoint[None, Flow]{
+		Name:   "flow",
+		Doc:    "Returns what runs in a process, and what has happened there since it began.",
+		Each:   true,
+		handle: (*Server).flow,
+	}
+	GetStats = Endpoint[None, FleetStats]{
+		Name:   "stats",
+		Doc:    "Returns what is stored for the whole fleet.",
+		handle: (*Server).Stats,
+	}
+	GetSettings = Endpoint[None, Settings]{
+		Name:    "settings",
+		Doc:     "Returns the settings of the fleet that a deploy needs.",
+		Process: true,
+		handle:  (*Server).settings,
+	}
+	GetStorage = Endpoint[AskStorage, Storage]{
+		Name:    "storage",
+		Doc:     "Returns why JetStream does not acknowledge events, as a process knows it.",
+		Owner:   func(q *AskStorage) *string { return &q.by },
+		Process: true,
+		handle:  (*Server).storage,
+	}
+	WorkersList = Endpoint[ListWorkers, WorkerList]{
+		Name:   "workers.list",
+		Doc:    "Lists workers by their active versions.",
+		Owner:  func(q *ListWorkers) *string { return &q.Owner },
+		handle: (*Server).Workers,
+	}
+	WorkersFind = Endpoint[FindWorkers, FoundWorkers]{
+		Name:    "workers.find",
+		Doc:     "Lists workers that the process which answers runs.",
+		Owner:   func(q *FindWorkers) *string { return &q.Owner },
+		Process: true,
+		handle:  (*Server).findWorkers,
+	}
+	FlowWorkers = Endpoint[AskWorkersFlow, WorkersFlow]{
+		Name:   "workers.flow",
+		Doc:    "Returns what the workers of an owner have done in a process.",
+		Owner:  func(q *AskWorkersFlow) *string { return &q.Owner },
+		Worker: func(q *AskWorkersFlow) *string { return &q.Worker },
+		Each:   true,
+		handle: (*Server).workersFlow,
+	}
+	workersVersions = Endpoint[WorkerName, WorkerVersions]{
+		Name:   "workers.versions",
+		Doc:    "Does what versions.list does.",
+		Worker: func(q *WorkerName) *string { return &q.Worker },
+		handle: (*Server).WorkerVersions,
+	}
+	WorkersActive = Endpoint[WorkerName, ActiveVersion]{
+		Name:   "workers.active",
+		Doc:    "Returns which version of a worker a process runs.",
+		Worker: func(q *WorkerName) *string { return &q.Worker },
+		Each:   true,
+		handle: (*Server).activeVersion,
+	}
+	WorkersRemove = Endpoint[RemoveWorker, RemovedWorker]{
+		Name:    "workers.rm",
+		Doc:     "Removes a worker with all its versions.",
+		Worker:  func(q *RemoveWorker) *string { return &q.Worker },
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).removeWorker,
+	}
+	WorkersReset = Endpoint[WorkerName, ResetWorker]{
+		Name:    "workers.reset",
+		Doc:     "Ends the contexts of a worker in all processes.",
+		Worker:  func(q *WorkerName) *string { return &q.Worker },
+		Guarded: true,
+		Audit:   true,
+		Process: true,
+		handle:  (*Server).resetWorker,
+	}
+	VersionsList = Endpoint[WorkerName, WorkerVersions]{
+		Name:   "versions.list",
+		Doc:    "Lists the versions of a worker.",
+		Worker: func(q *WorkerName) *string { return &q.Worker },
+		handle: (*Server).WorkerVersions,
+	}
+	VersionsShow = Endpoint[ShowVersion, ShownVersion]{
+		Name:    "versions.show",
+		Doc:     "Describes a version of a worker, with a part of its code.",
+		Worker:  func(q *ShowVersion) *string { return &q.Worker },
+		Guarded: true,
+		handle:  (*Server).showVersion,
+	}
+	VersionsPreview = Endpoint[PreviewVersion, PreviewLink]{
+		Name:    "versions.preview",
+		Doc:     "Signs a link that shows a version.",
+		Worker:  func(q *PreviewVersion) *string { return &q.Worker },
+		Guarded: true,
+		Audit:   true,
+		Process: true,
+		handle:  (*Server).previewVersion,
+	}
+	VersionsDeploy = Endpoint[DeployVersion, DeployedVersion]{
+		Name:    "versions.deploy",
+		Doc:     "Deploys a bundle that is stored in parts. What was done already is not done again.",
+		Worker:  func(q *DeployVersion) *string { return &q.Worker },
+		Guarded: true,
+		Audit:   true,
+		Retry:   true,
+		handle:  (*Server).deployVersion,
+	}
+	VersionsOutcomes = Endpoint[WorkerName, WorkerOutcomes]{
+		Name:   "versions.outcomes",
+		Doc:    "Returns how the runs of a worker's split have ended in a process.",
+		Each:   true,
+		handle: (*Server).outcomes,
+	}
+	FilesMissing = Endpoint[MissingFiles, MissingHashes]{
+		Name:    "files.missing",
+		Doc:     "Returns which files of an owner are not stored.",
+		Owner:   func(q *MissingFiles) *string { return &q.Owner },
+		Guarded: true,
+		Retry:   true,
+		handle:  (*Server).missingFiles,
+	}
+	FilesStore = Endpoint[StoreFiles, StoredFiles]{
+		Name:    "files.store",
+		Doc:     "Stores files of an owner.",
+		Owner:   func(q *StoreFiles) *string { return &q.Owner },
+		Guarded: true,
+		Retry:   true,
+		handle:  (*Server).storeFiles,
+	}
+	DeploymentsList = Endpoint[WorkerName, WorkerDeployments]{
+		Name:   "deployments.list",
+		Doc:    "Lists the deployments of a worker.",
+		Worker: func(q *WorkerName) *string { return &q.Worker },
+		handle: (*Server).Deployments,
+	}
+	DeploymentsPromote = Endpoint[Promote, Redeployed]{
+		Name:    "deployments.promote",
+		Doc:     "Gives a version a share of the events, or all of them.",
+		Worker:  func(q *Promote) *string { return &q.Worker },
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).Promote,
+	}
+	DeploymentsRollback = Endpoint[Rollback, Redeployed]{
+		Name:    "deployments.rollback",
+		Doc:     "Gives all events to an older version.",
+		Worker:  func(q *Rollback) *string { return &q.Worker },
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).Rollback,
+	}
+	DeploymentsAlias = Endpoint[Alias, Redeployed]{
+		Name:    "deployments.alias",
+		Doc:     "Names a version, or removes the name.",
+		Worker:  func(q *Alias) *string { return &q.Worker },
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).SetAlias,
+	}
+	OwnersList = Endpoint[None, OwnerList]{
+		Name:   "owners.list",
+		Doc:    "Lists the owners that have a policy.",
+		handle: (*Server).Owners,
+	}
+	OwnersFind = Endpoint[FindOwners, FoundOwners]{
+		Name:    "owners.find",
+		Doc:     "Lists the owners that have a worker or a policy.",
+		Process: true,
+		handle:  (*Server).findOwners,
+	}
+	OwnersGet = Endpoint[OwnerName, OwnerPolicy]{
+		Name:   "owners.get",
+		Doc:    "Returns the policy of an owner.",
+		handle: (*Server).OwnerPolicy,
+	}
+	OwnersSet = Endpoint[SetOwner, OwnerPolicy]{
+		Name:    "owners.set",
+		Doc:     "Changes the policy of an owner.",
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).SetOwnerPolicy,
+	}
+	OwnersRemove = Endpoint[OwnerName, OwnerPolicy]{
+		Name:    "owners.rm",
+		Doc:     "Removes the policy of an owner.",
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).RemoveOwnerPolicy,
+	}
+	SecretsKeys = Endpoint[AskSecretKeys, SecretKeys]{
+		Name:   "secrets.keys",
+		Doc:    "Returns the public keys of a process, which are those of every owner.",
+		Owner:  func(q *AskSecretKeys) *string { return &q.by },
+		Each:   true,
+		handle: (*Server).secretKeys,
+	}
+	SecretsList = Endpoint[ListSecrets, SecretList]{
+		Name:   "secrets.list",
+		Doc:    "Lists secrets, with what the process which answers says of them.",
+		Owner:  func(q *ListSecrets) *string { return &q.Owner },
+		handle: (*Server).secretList,
+	}
+	SecretsSet = Endpoint[SetSecret, Secret]{
+		Name:    "secrets.set",
+		Doc:     "Stores a secret that is encrypted already.",
+		Owner:   func(q *SetSecret) *string { return &q.Owner },
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).SetSecret,
+	}
+	SecretsRemove = Endpoint[SecretName, Secret]{
+		Name:    "secrets.rm",
+		Doc:     "Removes a secret.",
+		Owner:   func(q *SecretName) *string { return &q.Owner },
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).RemoveSecret,
+	}
+	SecretsRotate = Endpoint[Rotate, Rotated]{
+		Name:    "secrets.rotate",
+		Doc:     "Makes the named process encrypt all secrets again.",
+		Each:    true,
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).rotateSecrets,
+	}
+	DrainProcesses = Endpoint[Drain, Draining]{
+		Name:    "drain",
+		Doc:     "Makes the named processes drain and end.",
+		Each:    true,
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).drain,
+	}
+	StartTail = Endpoint[Tail, Tailing]{
+		Name:   "tail",
+		Doc:    "Begins, renews or ends a tail of an owner in each process.",
+		Owner:  func(q *Tail) *string { return &q.Owner },
+		Worker: func(q *Tail) *string { return &q.Worker },
+		Each:   true,
+		handle: (*Server).tail,
+	}
+	SchedulesList = Endpoint[ListWorkers, ScheduleList]{
+		Name:   "schedules.list",
+		Doc:    "Lists the schedules of active versions.",
+		Owner:  func(q *ListWorkers) *string { return &q.Owner },
+		handle: (*Server).runningSchedules,
+	}
+	SchedulesNext = Endpoint[NextTicks, Ticks]{
+		Name:   "schedules.next",
+		Doc:    "Returns the next ticks of a schedule.",
+		Worker: func(q *NextTicks) *string { return &q.Worker },
+		handle: (*Server).NextTicks,
+	}
+	SchedulesWaiting = Endpoint[ListWaiting, WaitingList]{
+		Name:    "schedules.waiting",
+		Doc:     "Lists events that wait for their time.",
+		Owner:   func(q *ListWaiting) *string { return &q.Owner },
+		Worker:  func(q *ListWaiting) *string { return &q.Worker },
+		Guarded: true,
+		handle:  (*Server).WaitingEvents,
+	}
+	SchedulesCancel = Endpoint[CancelWaiting, Cancelled]{
+		Name:    "schedules.cancel",
+		Doc:     "Cancels the waiting events of an ID.",
+		Worker:  func(q *CancelWaiting) *string { return &q.Worker },
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).CancelWaiting,
+	}
+	SchedulesPause = Endpoint[ScheduleName, Schedule]{
+		Name:    "schedules.pause",
+		Doc:     "Stops the ticks of a schedule until it is resumed.",
+		Worker:  func(q *ScheduleName) *string { return &q.Worker },
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).PauseSchedule,
+	}
+	SchedulesResume = Endpoint[ScheduleName, Schedule]{
+		Name:    "schedules.resume",
+		Doc:     "Starts the ticks of a paused schedule again.",
+		Worker:  func(q *ScheduleName) *string { return &q.Worker },
+		Guarded: true,
+		Audit:   true,
+		handle:  (*Server).ResumeSchedule,
+	}
 )
 
-// endpoint is one kind of request.
-type endpoint struct {
-	name    string // in the log and of the service's endpoint
-	base    string // subject after PREFIX.control. or PREFIX.owner.OWNER.
-	audited bool   // it changes something, and that is recorded
-	each    each
-	guarded guard
-	handle  func(ctx context.Context, s *Server, data []byte) (any, error)
-	// door handles a request at the door of an owner; nil: it is not answered there.
-	door func(ctx context.Context, s *Server, owner string, data []byte) (any, error)
-}
-
-// each says which processes answer: every one, or the ones that the request names. Otherwise any one answers.
-type each bool
-
-const (
-	anyProcess  each = false
-	eachProcess each = true
-)
-
-// guard says whether an endpoint requires the token, because it changes something or shows events.
-type guard bool
-
-const (
-	open    guard = false
-	guarded guard = true
-)
-
-// endpointOf returns an endpoint that decodes a request and calls do with it.
-func endpointOf[Request, Answer any](name string, e each, g guard, do func(*Server, context.Context, Request) (Answer, error)) endpoint {
-	return endpoint{name: name, base: name, each: e, guarded: g, handle: func(ctx context.Context, s *Server, data []byte) (any, error) {
-		var r Request
-		if err := decodeRequest(data, &r); err != nil {
-			return nil, err
-		}
-		return do(s, ctx, r)
-	}}
-}
-
-// endpoints returns all endpoints. Those of ownedOf are answered at the owner's door too.
-func endpoints() []endpoint {
-	return append([]endpoint{
-		{name: "pool", base: "pool", each: eachProcess, guarded: open, handle: pool},
-		endpointOf("flow", eachProcess, open, (*Server).flow),
-		endpointOf("stats", anyProcess, open, (*Server).Stats),
-		endpointOf("settings", anyProcess, open, (*Server).settings),
-		ownedOf("storage", anyProcess, open, func(s *Server, _ context.Context, _ AskStorage) (Storage, error) { return storageOf(s.cfg.Process) }),
-		ownedOf("workers.list", anyProcess, open, (*Server).Workers),
-		ownedOf("workers.find", anyProcess, open, (*Server).findWorkers),
-		ownedOf("workers.flow", eachProcess, open, func(s *Server, _ context.Context, r AskWorkersFlow) (WorkersFlow, error) { return r.of(s.cfg.Process) }),
-		ownedOf("workers.versions", anyProcess, open, (*Server).WorkerVersions),
-		ownedOf("workers.active", eachProcess, open, (*Server).activeVersion),
-		ownedOf("versions.list", anyProcess, open, (*Server).WorkerVersions),
-		ownedOf("versions.show", anyProcess, guarded, (*Server).showVersion),
-		audited(ownedOf("versions.preview", anyProcess, guarded, (*Server).previewVersion)),
-		audited(ownedOf("workers.rm", anyProcess, guarded, (*Server).removeWorker)),
-		audited(ownedOf("workers.reset", anyProcess, guarded, (*Server).resetWorker)),
-		ownedOf("files.missing", anyProcess, guarded, (*Server).missingFiles),
-		ownedOf("files.store", anyProcess, guarded, (*Server).storeFiles),
-		audited(ownedOf("versions.deploy", anyProcess, guarded, (*Server).deployVersion)),
-		endpointOf("versions.outcomes", eachProcess, open, (*Server).outcomes),
-		ownedOf("deployments.list", anyProcess, open, (*Server).Deployments),
-		audited(ownedOf("deployments.promote", anyProcess, guarded, (*Server).Promote)),
-		audited(ownedOf("deployments.rollback", anyProcess, guarded, (*Server).Rollback)),
-		audited(ownedOf("deployments.alias", anyProcess, guarded, (*Server).SetAlias)),
-		endpointOf("owners.list", anyProcess, open, (*Server).Owners),
-		endpointOf("owners.find", anyProcess, open, (*Server).findOwners),
-		endpointOf("owners.get", anyProcess, open, (*Server).OwnerPolicy),
-		audited(endpointOf("owners.set", anyProcess, guarded, (*Server).SetOwnerPolicy)),
-		audited(endpointOf("owners.rm", anyProcess, guarded, (*Server).RemoveOwnerPolicy)),
-		ownedOf("secrets.keys", eachProcess, open, (*Server).secretKeys),
-		ownedOf("secrets.list", anyProcess, open, (*Server).secretList),
-		audited(ownedOf("secrets.set", anyProcess, guarded, (*Server).SetSecret)),
-		audited(ownedOf("secrets.rm", anyProcess, guarded, (*Server).RemoveSecret)),
-		audited(endpointOf("secrets.rotate", eachProcess, guarded, (*Server).rotateSecrets)),
-		audited(endpointOf("drain", eachProcess, guarded, (*Server).drain)),
-		ownedOf("tail", eachProcess, open, (*Server).tail),
-		ownedOf("schedules.list", anyProcess, open, (*Server).runningSchedules),
-		ownedOf("schedules.next", anyProcess, open, (*Server).NextTicks),
-		ownedOf("schedules.waiting", anyProcess, guarded, (*Server).WaitingEvents),
-		audited(ownedOf("schedules.cancel", anyProcess, guarded, (*Server).CancelWaiting)),
-		audited(ownedOf("schedules.pause", anyProcess, guarded, (*Server).PauseSchedule)),
-		audited(ownedOf("schedules.resume", anyProcess, guarded, (*Server).ResumeSchedule)),
+// endpoints returns the table of all endpoints.
+func endpoints() []row {
+	return append([]row{
+		{name: "pool", doc: "Returns what the isolates of a process are and do.", each: true, handle: pool},
+		GetFlow.row(),
+		GetStats.row(),
+		GetSettings.row(),
+		GetStorage.row(),
+		WorkersList.row(),
+		WorkersFind.row(),
+		FlowWorkers.row(),
+		workersVersions.row(),
+		WorkersActive.row(),
+		WorkersRemove.row(),
+		WorkersReset.row(),
+		VersionsList.row(),
+		VersionsShow.row(),
+		VersionsPreview.row(),
+		VersionsDeploy.row(),
+		VersionsOutcomes.row(),
+		FilesMissing.row(),
+		FilesStore.row(),
+		DeploymentsList.row(),
+		DeploymentsPromote.row(),
+		DeploymentsRollback.row(),
+		DeploymentsAlias.row(),
+		OwnersList.row(),
+		OwnersFind.row(),
+		OwnersGet.row(),
+		OwnersSet.row(),
+		OwnersRemove.row(),
+		SecretsKeys.row(),
+		SecretsList.row(),
+		SecretsSet.row(),
+		SecretsRemove.row(),
+		SecretsRotate.row(),
+		DrainProcesses.row(),
+		StartTail.row(),
+		SchedulesList.row(),
+		SchedulesNext.row(),
+		SchedulesWaiting.row(),
+		SchedulesCancel.row(),
+		SchedulesPause.row(),
+		SchedulesResume.row(),
 	}, storedEndpoints()...)
-}
-
-// storedEndpoints returns those about what owners have stored: dead letters, keys and objects; and about what was done.
-func storedEndpoints() []endpoint {
-	return []endpoint{
-		ownedOf("dead.list", anyProcess, guarded, (*Server).DeadLetters),
-		ownedOf("dead.counts", anyProcess, guarded, (*Server).countLetters),
-		ownedOf("dead.show", anyProcess, guarded, (*Server).DeadLetter),
-		ownedOf("dead.body", anyProcess, guarded, (*Server).deadBody),
-		audited(ownedOf("dead.import", anyProcess, guarded, (*Server).importLetters)),
-		audited(ownedOf("dead.edit", anyProcess, guarded, (*Server).EditDeadLetter)),
-		audited(ownedOf("dead.replay", anyProcess, guarded, (*Server).replay)),
-		ownedOf("dead.replays", anyProcess, guarded, (*Server).Replays),
-		audited(ownedOf("dead.purge", anyProcess, guarded, (*Server).purge)),
-		ownedOf("dead.job", anyProcess, guarded, (*Server).job),
-		ownedOf("dead.cancel", anyProcess, guarded, (*Server).cancelJob),
-		ownedOf("kv.list", anyProcess, guarded, (*Server).listKeys),
-		ownedOf("kv.get", anyProcess, guarded, (*Server).getValue),
-		audited(ownedOf("kv.put", anyProcess, guarded, (*Server).putValue)),
-		audited(ownedOf("kv.rm", anyProcess, guarded, (*Server).removeKey)),
-		ownedOf("objects.list", anyProcess, guarded, (*Server).listObjects),
-		ownedOf("objects.get", anyProcess, guarded, (*Server).getObject),
-		audited(ownedOf("objects.put", anyProcess, guarded, (*Server).putObject)),
-		audited(ownedOf("objects.rm", anyProcess, guarded, (*Server).removeObject)),
-		ownedOf("audit.list", anyProcess, guarded, (*Server).listAudit),
-		ownedOf("dead.jobs", eachProcess, guarded, (*Server).listJobs),
-	}
-}
-
-func openEndpoints() string {
-	var names []string
-	for _, e := range endpoints() {
-		if !e.guarded {
-			names = append(names, e.name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// authorize checks whether the caller may use a guarded endpoint.
-func (s *Server) authorize(name, authorization string) error {
-	switch {
-	case s.cfg.Token == "" && s.cfg.ByPermissions:
-		return nil
-	case s.cfg.Token == "":
-		return &Error{Code: http.StatusForbidden, Text: fmt.Sprintf(
-			"%s is off: this fleet has no PINWHEEL_CONTROL_TOKEN, nor PINWHEEL_CONTROL=permissions; open are %s", name, openEndpoints())}
-	case authorization == "":
-		return &Error{Code: http.StatusUnauthorized, Text: fmt.Sprintf("%s needs the header Authorization: Bearer TOKEN; open are %s", name, openEndpoints())}
-	}
-	token, bearer := strings.CutPrefix(authorization, "Bearer ")
-	have, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.cfg.Token))
-	if subtle.ConstantTimeCompare(have[:], want[:]) != 1 || !bearer {
-		return &Error{Code: http.StatusForbidden, Text: name + ": the header Authorization has not the fleet's token: it is Bearer, a space and PINWHEEL_CONTROL_TOKEN"}
-	}
-	return nil
 }

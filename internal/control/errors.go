@@ -25,9 +25,24 @@ type Error struct {
 	Text  string
 	// Module says why a module was refused that does not load; else nil.
 	Module *deploy.RefusedError
+
+	cause error // of an error in this program
 }
 
 func (e *Error) Error() string { return e.Text }
+
+func (e *Error) Unwrap() error { return e.cause }
+
+// errorOf returns an error as the answer of a process reports it.
+func errorOf(err error) error {
+	var is *Error
+	if errors.As(err, &is) {
+		return err
+	}
+	e := &Error{Code: codeOf(err), Text: err.Error(), cause: err}
+	_ = errors.As(err, &e.Module)
+	return e
+}
 
 // refused returns the error of a wrong request.
 func refused(format string, args ...any) error {

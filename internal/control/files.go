@@ -21,13 +21,7 @@ const (
 // OwnerFiles names the owner of files.
 type OwnerFiles struct {
 	Owner string `json:"owner"`
-
-	door bool // it came to the owner's door
-}
-
-func (r *OwnerFiles) restrict(owner string) error {
-	r.door = true
-	return fixOwner(&r.Owner, owner)
+	asker
 }
 
 // MissingFiles asks which files an owner has not stored.
@@ -39,8 +33,8 @@ type MissingFiles struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// FilesMissing are the files that are not stored.
-type FilesMissing struct {
+// MissingHashes are the files that are not stored.
+type MissingHashes struct {
 	Missing []string `json:"missing"` // SHA-256, hex
 }
 
@@ -57,7 +51,12 @@ type StoreFiles struct {
 	ID    string         `json:"id"` // of the body
 	Parts int            `json:"parts"`
 	Files []UploadedFile `json:"files"` // at most MaxFileHashes
+
+	data []byte // of a request that this program handles
 }
+
+// Inline makes r a request that this program handles, with the bytes of the files.
+func (r *StoreFiles) Inline(data []byte) { r.ID, r.Parts, r.data = inlineID, 1, data }
 
 // StoredFiles is what was stored.
 type StoredFiles struct {
@@ -65,18 +64,8 @@ type StoredFiles struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// MissingFiles asks which files are not stored.
-func (c *Client) MissingFiles(ctx context.Context, r MissingFiles) (FilesMissing, error) {
-	return askedUntilDone[FilesMissing](ctx, c, "files.missing", r)
-}
-
-// StoreFiles stores files. While no process has room for them, it asks again, until ctx is done.
-func (c *Client) StoreFiles(ctx context.Context, r StoreFiles) (StoredFiles, error) {
-	return askedUntilDone[StoredFiles](ctx, c, "files.store", r)
-}
-
-func (s *Server) missingFiles(ctx context.Context, r MissingFiles) (FilesMissing, error) {
-	answer := FilesMissing{Missing: []string{}}
+func (s *Server) missingFiles(ctx context.Context, r MissingFiles) (MissingHashes, error) {
+	answer := MissingHashes{Missing: []string{}}
 	switch err := events.CheckName("owner", r.Owner); {
 	case err != nil:
 		return answer, wrongName("owner", err)
@@ -92,7 +81,7 @@ func (s *Server) missingFiles(ctx context.Context, r MissingFiles) (FilesMissing
 			return answer, wrongField("hashes", " %.80q: each is 64 hex digits", hash)
 		}
 	}
-	if r.door {
+	if r.by != "" {
 		policy, err := s.policies.Get(ctx, r.Owner)
 		if err != nil {
 			return answer, err
@@ -144,7 +133,7 @@ func (s *Server) storeFiles(ctx context.Context, r StoreFiles) (answer StoredFil
 	}
 	began := time.Now()
 	defer func() { s.files.leave(r.Owner, time.Since(began), time.Now()) }()
-	data, err := readParts(ctx, s, r.Owner, parts{"body", "the sizes of files say", r.ID, r.Parts}, size)
+	data, err := readParts(ctx, s, r.Owner, parts{"body", "the sizes of files say", r.ID, r.Parts, r.data}, size)
 	if err == nil {
 		answer, err = s.addFiles(ctx, r, data)
 	}
@@ -164,6 +153,6 @@ func (s *Server) addFiles(ctx context.Context, r StoreFiles, data []byte) (Store
 		files[i] = deploy.NewFile{Hash: f.SHA256, Data: data[:f.Size:f.Size], Compress: assets.Compressible(f.Type)}
 		data = data[f.Size:]
 	}
-	up, err := deploy.AddFiles(ctx, s.workers, r.Owner, files, policy, r.door)
+	up, err := deploy.AddFiles(ctx, s.workers, r.Owner, files, policy, r.by != "")
 	return StoredFiles{up.Files, up.Bytes}, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/tail"
 )
 
 // Nameless stands for owners and workers whose names are not valid.
@@ -32,6 +33,7 @@ type Filter struct {
 	Replays string `json:"replays,omitempty"` // N, N-M, N- or -M
 	After   uint64 `json:"after,omitempty"`   // only greater IDs
 	Limit   int    `json:"limit,omitempty"`   // 0: no limit
+	asker
 }
 
 // Narrow reports whether the filter excludes any letters.
@@ -85,6 +87,11 @@ func (f Filter) parsePatterns(p *deadletter.Filter) error {
 			return wrongField(bound.field, " %q: it is a duration like 90m, or a time in RFC 3339 like 2026-01-02T15:04:05Z", bound.value)
 		}
 	}
+	if f.by != "" {
+		if err := tail.CheckRegexp(f.Match); err != nil { // before it is compiled
+			return wrongField("match", " %v", err)
+		}
+	}
 	if f.Match != "" {
 		var err error
 		if p.Match, err = regexp.Compile(f.Match); err != nil {
@@ -134,18 +141,32 @@ func parseSince(s string, now time.Time) (time.Time, bool) {
 	return t, err == nil
 }
 
+// maxOwnerIDs is how many letters a request of an owner may name.
+const maxOwnerIDs = 1000
+
+// checkIDs checks how many letters a request names.
+func (a asker) checkIDs(ids []uint64) error {
+	if a.by != "" && len(ids) > maxOwnerIDs {
+		return refused("ids has %d entries: by the owner API it has at most %d", len(ids), maxOwnerIDs)
+	}
+	return nil
+}
+
 // Selection chooses letters to act on: by their IDs, by a filter, or all of them.
 type Selection struct {
 	IDs []uint64 `json:"ids,omitempty"`
 	All bool     `json:"all,omitempty"`
 	Filter
-	DryRun bool   `json:"dryRun,omitempty"`
-	only   string // owner of the letters that IDs names; "": any
+	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// parse parses the fields.
+// parse parses the fields. What an owner chooses, also all, is of this owner. So a request must choose before the owner
+// is filled in.
 func (s Selection) parse() (deadletter.Selection, error) {
 	f, err := s.Filter.Parse()
+	if err == nil {
+		err = s.checkIDs(s.IDs)
+	}
 	if err != nil {
 		return deadletter.Selection{}, err
 	}
@@ -158,7 +179,11 @@ func (s Selection) parse() (deadletter.Selection, error) {
 	case len(s.IDs) == 0 && !s.All && !narrow:
 		return deadletter.Selection{}, refused("which dead letters? Name ids, choose by fields like owner, or say all")
 	case len(s.IDs) > 0:
-		return deadletter.Selection{IDs: s.IDs, Owner: s.only}, nil
+		return deadletter.Selection{IDs: s.IDs, Owner: s.by}, nil
+	case s.by != "" && f.Owner != "" && f.Owner != s.by:
+		return deadletter.Selection{}, foreign("owner", f.Owner, s.by)
+	case s.by != "":
+		f.Owner = s.by
 	}
 	return deadletter.Selection{Filter: f}, nil
 }
@@ -222,6 +247,7 @@ type ReplayFilter struct {
 	Worker string   `json:"worker,omitempty"` // WORKER or OWNER/WORKER
 	State  string   `json:"state,omitempty"`
 	Limit  int      `json:"limit,omitempty"` // only the newest ones; 0: no limit
+	asker
 }
 
 // Parse parses the fields. Its error is an *Error with the wrong field.

@@ -197,13 +197,3 @@ func pageOf[T, S any](f *firsts[T], show func(T) S, room int) (page []S, next st
 	}
 	return page, "", nil
 }
-
-// FindWorkers lists workers that the process which answers runs.
-func (c *Client) FindWorkers(ctx context.Context, r FindWorkers) (FoundWorkers, error) {
-	return asked[FoundWorkers](ctx, c, "workers.find", r)
-}
-
-// FindOwners lists owners that have a worker or a policy.
-func (c *Client) FindOwners(ctx context.Context, r FindOwners) (FoundOwners, error) {
-	return asked[FoundOwners](ctx, c, "owners.find", r)
-}

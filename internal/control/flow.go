@@ -164,8 +164,9 @@ func (f WorkersFlow) from() (self Member, known []Member, left []string) {
 	return f.Member, f.Processes, f.Left
 }
 
-// of answers for a process.
-func (r AskWorkersFlow) of(p Process) (WorkersFlow, error) {
+// workersFlow answers for this process.
+func (s *Server) workersFlow(_ context.Context, r AskWorkersFlow) (WorkersFlow, error) {
+	p := s.cfg.Process
 	if err := SplitWorker(&r.Owner, &r.Worker); err != nil {
 		return WorkersFlow{}, err
 	}
@@ -193,15 +194,13 @@ type Storage struct {
 	Problem string `json:"problem,omitempty"` // why it does not, as this process knows; "" = it does
 }
 
-// storageOf answers what a process knows.
-func storageOf(p Process) (a Storage, err error) {
-	if why := p.Unstored(); why != nil {
+// AskStorage asks whether JetStream stores what is published, which is the same for every owner.
+type AskStorage struct{ asker }
+
+// storage answers what this process knows.
+func (s *Server) storage(context.Context, AskStorage) (a Storage, err error) {
+	if why := s.cfg.Process.Unstored(); why != nil {
 		a.Problem = why.Error()
 	}
 	return a, nil
-}
-
-// AskForStorage asks one process whether JetStream acknowledges events.
-func AskForStorage(ctx context.Context, c *Client) (Storage, error) {
-	return asked[Storage](ctx, c, "storage", AskStorage{})
 }

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// maxDoor is how many requests of all owners a process handles at once, and maxOwnerDoor those of one owner. They do
-	// not count in maxControl. maxDoorWaiting wait for their turn, with maxDoorBytes.
-	maxDoor, maxOwnerDoor        = 32, 4
-	maxDoorWaiting, maxDoorBytes = 256, 32 << 20
-	// doorRate is how many requests of an owner a process handles in a second, and doorBurst how many at once.
-	doorRate, doorBurst = 50, 100
-	// doorTime is how much CPU time the requests of an owner may take in a second, and doorTimeBurst how much of it at
+	// maxOwners is how many requests of all owners a process handles at once, and maxPerOwner those of one owner. They do
+	// not count in maxControl. maxOwnersWaiting wait for their turn, with maxOwnersBytes.
+	maxOwners, maxPerOwner           = 32, 4
+	maxOwnersWaiting, maxOwnersBytes = 256, 32 << 20
+	// ownerRate is how many requests of an owner a process handles in a second, and ownerBurst how many at once.
+	ownerRate, ownerBurst = 50, 100
+	// ownerTime is how much CPU time the requests of an owner may take in a second, and ownerTimeBurst how much of it at
 	// once.
-	doorTime, doorTimeBurst = 100 * time.Millisecond, 5 * time.Second
+	ownerTime, ownerTimeBurst = 100 * time.Millisecond, 5 * time.Second
 )
 
-// ownerRequest is a request at an owner's door.
+// ownerRequest is a request to the owner API.
 type ownerRequest struct {
-	endpoint
+	row
 	micro.Request
 	owner string
 	at    time.Time // when it came
@@ -46,13 +46,13 @@ type gate struct {
 // newGate returns a gate that passes requests to handle.
 func newGate(handle func(ownerRequest), metrics prometheus.Registerer) *gate {
 	g := &gate{
-		requests: perowner.Rates{PerSecond: doorRate, Burst: doorBurst},
-		refusals: perowner.Rates{PerSecond: doorRate, Burst: doorBurst},
-		time:     perowner.Rates{PerSecond: int(doorTime.Microseconds()), Burst: int(doorTimeBurst.Microseconds())},
+		requests: perowner.Rates{PerSecond: ownerRate, Burst: ownerBurst},
+		refusals: perowner.Rates{PerSecond: ownerRate, Burst: ownerBurst},
+		time:     perowner.Rates{PerSecond: int(ownerTime.Microseconds()), Burst: int(ownerTimeBurst.Microseconds())},
 	}
 	results := RegisterMetrics(metrics)
 	g.handled, g.refused, g.dropped = results.WithLabelValues("handled"), results.WithLabelValues("refused"), results.WithLabelValues("dropped")
-	bounds := perowner.Bounds{Most: maxDoorWaiting, MostBytes: maxDoorBytes, Workers: maxDoor, PerOwner: maxOwnerDoor}
+	bounds := perowner.Bounds{Most: maxOwnersWaiting, MostBytes: maxOwnersBytes, Workers: maxOwners, PerOwner: maxPerOwner}
 	g.queue = perowner.NewQueue(bounds, func(r ownerRequest) {
 		g.handled.Inc()
 		took := perowner.CPU(func() { handle(r) })
@@ -65,7 +65,7 @@ func newGate(handle func(ownerRequest), metrics prometheus.Registerer) *gate {
 func RegisterMetrics(metrics prometheus.Registerer) *prometheus.CounterVec {
 	results := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_owner_requests_total",
-		Help: "Requests at the owner's door, by result: handled, refused (answered with 429 or 503), dropped (not answered).",
+		Help: "Requests to the owner API, by result: handled, refused (answered with 429 or 503), dropped (not answered).",
 	}, []string{"result"})
 	if metrics != nil {
 		metrics.MustRegister(results)
@@ -78,10 +78,10 @@ func RegisterMetrics(metrics prometheus.Registerer) *prometheus.CounterVec {
 func (g *gate) enter(r ownerRequest) (err error, answer bool) { //nolint:revive // the error says what is answered
 	switch owes := g.time.Owes(r.owner, r.at); {
 	case !g.requests.Take(r.owner, r.at):
-		err = &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: owner %s asks more than %d times in a second", r.owner, doorRate)}
+		err = &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: owner %s asks more than %d times in a second", r.owner, ownerRate)}
 	case owes > 0:
 		err = &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf(
-			"rate: requests of owner %s took more than %s of CPU time in a second: try again in %s", r.owner, doorTime, max(time.Second, owes.Round(time.Second)))}
+			"rate: requests of owner %s took more than %s of CPU time in a second: try again in %s", r.owner, ownerTime, max(time.Second, owes.Round(time.Second)))}
 	case !g.queue.Push(r.owner, len(r.Subject())+len(r.Data()), r):
 		err = &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has too many requests under way in this process: try again", r.owner)}
 	default:

@@ -39,7 +39,7 @@ func TestRequestsHaveATimeBudget(t *testing.T) {
 	g := newGate(func(r ownerRequest) { handled <- r.owner }, prometheus.NewRegistry())
 	defer g.queue.Close()
 	now := time.Now()
-	g.time.Charge("acme", int((doorTimeBurst + 3*doorTime).Microseconds()), now)
+	g.time.Charge("acme", int((ownerTimeBurst + 3*ownerTime).Microseconds()), now)
 	err, answer := g.enter(request("acme", now))
 	require.True(t, answer)
 	require.EqualError(t, err, "rate: requests of owner acme took more than 100ms of CPU time in a second: try again in 3s")
@@ -67,8 +67,8 @@ func TestCPUTimeOfRequestsIsCharged(t *testing.T) {
 	}
 	g.queue.Close()
 	left := func(owner string) float64 { return g.time.Limiter(owner, now).TokensAt(now) }
-	all := float64(doorTimeBurst.Microseconds())
-	require.LessOrEqual(t, left("acme"), all-20_000+float64(time.Since(now).Seconds()*float64(doorTime.Microseconds())))
+	all := float64(ownerTimeBurst.Microseconds())
+	require.LessOrEqual(t, left("acme"), all-20_000+float64(time.Since(now).Seconds()*float64(ownerTime.Microseconds())))
 	require.Greater(t, left("beta"), left("acme"))
 }
 
@@ -88,7 +88,7 @@ func TestRefusalsAreFew(t *testing.T) {
 			dropped++
 		}
 	}
-	require.LessOrEqual(t, handled, doorBurst)
-	require.Equal(t, doorBurst, refused)
+	require.LessOrEqual(t, handled, ownerBurst)
+	require.Equal(t, ownerBurst, refused)
 	require.Equal(t, 10_000, handled+refused+dropped)
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/audit"
 )
 
 // Bounds of an import of letters.
@@ -28,8 +30,6 @@ type ImportLetters struct {
 	Body  UploadedBody `json:"body"`
 	From  int          `json:"from,omitempty"` // line where it begins
 }
-
-func (r *ImportLetters) restrict(owner string) error { return fixOwner(&r.Owner, owner) }
 
 // ImportedLetters is how far an import came.
 type ImportedLetters struct {
@@ -144,11 +144,11 @@ func eachLetter(data []byte, owner string, from int, do func(line int, l *events
 	return nil
 }
 
-// ImportLetters stores letters. A request that could not store all is sent again for the others. It returns how many
+// Import stores letters. A request that could not store all is sent again for the others. It returns how many
 // were stored until it ended.
-func (c *Client) ImportLetters(ctx context.Context, r ImportLetters) (all ImportedLetters, err error) {
+func Import(ctx context.Context, c *Client, r ImportLetters) (all ImportedLetters, err error) {
 	for {
-		one, err := askedPatiently[ImportedLetters](ctx, c, "dead.import", r)
+		one, err := Ask(ctx, c, DeadImport, r)
 		all.Stored, all.There = all.Stored+one.Stored, all.There+one.There
 		if err != nil || one.Next == 0 {
 			return all, err
@@ -160,10 +160,27 @@ func (c *Client) ImportLetters(ctx context.Context, r ImportLetters) (all Import
 	}
 }
 
+// Restores reports whether Restore stores letters in this program.
+func (c *Client) Restores() bool { return c.here != nil }
+
+// Restore stores the letters of an export as they were, with what only the fleet writes. No process does that: what an
+// owner imports is checked.
+func Restore(ctx context.Context, c *Client, in io.Reader) (t deadletter.ImportCounts, err error) {
+	t, err = c.here.Remote.DeadLetters().Import(ctx, in, nil)
+	if t.Stored == 0 {
+		return t, err
+	}
+	unrecorded := c.here.Record(ctx, DeadImport.Name, "", c.claims, map[string]int{"number": t.Stored})
+	if unrecorded != nil && !errors.Is(unrecorded, audit.ErrNoStream) {
+		c.here.Warn(unrecorded)
+	}
+	return t, err
+}
+
 // WholeLetters lists dead letters with their bodies.
-func (c *Client) WholeLetters(ctx context.Context, r ListLetters) (LetterList, error) {
+func WholeLetters(ctx context.Context, c *Client, r ListLetters) (LetterList, error) {
 	r.Bodies = true
-	list, err := askedPatiently[LetterList](ctx, c, "dead.list", r)
+	list, err := Ask(ctx, c, patiently(DeadList), r)
 	if err != nil {
 		return list, err
 	}
@@ -176,8 +193,8 @@ func (c *Client) WholeLetters(ctx context.Context, r ListLetters) (LetterList, e
 }
 
 // WholeLetter returns a letter with its body.
-func (c *Client) WholeLetter(ctx context.Context, id uint64) (*events.LetterJSON, error) {
-	j, err := askedPatiently[*events.LetterJSON](ctx, c, "dead.show", LetterID{ID: id})
+func WholeLetter(ctx context.Context, c *Client, id uint64) (*events.LetterJSON, error) {
+	j, err := Ask(ctx, c, patiently(DeadShow), LetterID{ID: id})
 	if err == nil {
 		err = complete(ctx, c, j)
 	}
@@ -191,7 +208,7 @@ func complete(ctx context.Context, c *Client, j *events.LetterJSON) error {
 	}
 	r := LetterPart{LetterID: LetterID{ID: j.ID}}
 	for {
-		b, err := askedPatiently[LetterBody](ctx, c, "dead.body", r)
+		b, err := Ask(ctx, c, patiently(DeadBody), r)
 		if err != nil {
 			return err
 		}

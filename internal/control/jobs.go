@@ -41,10 +41,11 @@ type jobs struct {
 // job is one such operation.
 type job struct {
 	cancel context.CancelFunc
-	owner  string // at whose door it began; "": none
+	owner  string // by whose API it began; "": none
 
-	mu    sync.Mutex
-	state Job
+	mu      sync.Mutex
+	state   Job
+	letters jobLetters
 }
 
 // Job is the report of a job, which is a replay or purge of dead letters.
@@ -54,13 +55,16 @@ type Job struct {
 	State  string        `json:"state"` // running, done, cancelled or failed
 	DryRun bool          `json:"dryRun,omitempty"`
 	Error  string        `json:"error,omitempty"` // why it failed
-	Owner  string        `json:"owner,omitempty"` // at whose door it began
+	Owner  string        `json:"owner,omitempty"` // by whose API it began
 	Node   string        `json:"node"`
 	Began  time.Time     `json:"began"`
 	Ended  time.Time     `json:"ended,omitzero"`
 	Last   uint64        `json:"last,omitempty"` // the last letter that it reached
 	Errors []LetterError `json:"errors,omitempty"`
 	deadletter.Counts
+	// Letters are outcomes of letters, if the request asks for them, and Seen is how many there were up to the last one.
+	Letters []JobLetter `json:"letters,omitempty"`
+	Seen    int         `json:"seen,omitempty"`
 }
 
 // LetterError says why a letter was skipped.
@@ -81,6 +85,7 @@ func (j *job) step(p deadletter.Progress) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.state.Counts, j.state.Last = p.Counts, p.Letter.Seq
+	j.letters.add(outcome(p))
 	if p.Err != nil {
 		j.state.Errors = append(j.state.Errors, LetterError{p.Letter.Seq, p.Err.Error()})
 		j.state.Errors = j.state.Errors[max(0, len(j.state.Errors)-keptErrors):]
@@ -130,7 +135,7 @@ func (s *Server) replay(_ context.Context, r Replay) (Job, error) {
 	}
 	o.Runs = WhoRuns(func(context.Context) (*deploy.Store, error) { return s.workers, nil })
 	o.Unnoted = func(err error) { s.cfg.Log.Warn().Err(err).Msg("replays could not be noted") }
-	return s.begin("replay", r.only, o.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Counts, error) {
+	return s.begin("replay", r.by, o.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Counts, error) {
 		return s.dead.ReplayAll(ctx, sel, o, each)
 	})
 }
@@ -141,7 +146,7 @@ func (s *Server) purge(_ context.Context, r Selection) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	return s.begin("purge", r.only, r.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Counts, error) {
+	return s.begin("purge", r.by, r.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Counts, error) {
 		return s.dead.Purge(ctx, sel, r.DryRun, each)
 	})
 }
@@ -160,6 +165,9 @@ func (js *jobs) add(j *job, service string) error {
 		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs of owner %s already, and no more at once: try again", own, j.owner)}
 	case j.owner != "" && owners >= maxJobs:
 		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs of owners already, and no more at once: try again", owners)}
+	}
+	for _, old := range js.list {
+		old.forgetLetters(time.Now())
 	}
 	js.last++
 	j.state.Job = service + "." + strconv.Itoa(js.last)
@@ -214,27 +222,31 @@ func (js *jobs) find(name string) *job {
 
 // JobName names a job.
 type JobName struct {
-	Job  string `json:"job"`
-	only string // owner at whose door the job began, or it is not found; "": any
+	Job string `json:"job"`
+	// Letters asks for the outcomes of letters too: those after the first Seen ones that the process still knows.
+	Letters bool `json:"letters,omitempty"`
+	Seen    int  `json:"seen,omitempty"`
+
+	asker // a job of another owner is not found
 }
 
 // jobRequest is the request that a process sends to the process that has the job.
 type jobRequest struct {
 	JobName
 	Cancel bool   `json:"cancel"`
-	Owner  string `json:"owner,omitempty"` // as JobName.only
+	Owner  string `json:"owner,omitempty"` // who asks, or ""
 }
 
 func (s *Server) jobSubject(id string) string { return s.cfg.Prefix + ".control.job." + id }
 
 // job returns the state of a job of any process.
 func (s *Server) job(ctx context.Context, r JobName) (Job, error) {
-	return s.askJob(ctx, jobRequest{r, false, r.only})
+	return s.askJob(ctx, jobRequest{r, false, r.by})
 }
 
 // cancelJob cancels a job of any process.
 func (s *Server) cancelJob(ctx context.Context, r JobName) (Job, error) {
-	return s.askJob(ctx, jobRequest{r, true, r.only})
+	return s.askJob(ctx, jobRequest{r, true, r.by})
 }
 
 // askJob asks the process that has the job, which may be this one.
@@ -264,7 +276,13 @@ func (s *Server) ownJob(_ context.Context, r jobRequest) (Job, error) {
 	if r.Cancel {
 		j.cancel()
 	}
-	return j.now(), nil
+	state := j.now()
+	if r.Letters {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.letters.after(r.Seen, s.answerRoom()/2, &state)
+	}
+	return state, nil
 }
 
 // JobList is the jobs of one process, the oldest first.
@@ -283,9 +301,7 @@ func (l JobList) from() (self Member, known []Member, left []string) {
 }
 
 // ListJobs asks for the jobs of each process.
-type ListJobs struct {
-	only string // owner at whose door they began; "": any
-}
+type ListJobs struct{ asker }
 
 // listJobs lists the jobs of this process.
 func (s *Server) listJobs(_ context.Context, r ListJobs) (JobList, error) {
@@ -294,7 +310,7 @@ func (s *Server) listJobs(_ context.Context, r ListJobs) (JobList, error) {
 	list := JobList{Jobs: make([]Job, 0, len(s.jobs.list))}
 	list.Member, list.Processes, list.Left = s.cfg.Process.Members()
 	for _, j := range s.jobs.list {
-		if r.only != "" && j.owner != r.only {
+		if r.by != "" && j.owner != r.by {
 			continue
 		}
 		state := j.now()

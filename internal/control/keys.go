@@ -55,7 +55,7 @@ func (s *Server) listKeys(ctx context.Context, r ListKeys) (KeyList, error) {
 		return list, err
 	}
 	room := s.answerRoom()
-	err = withKeys(s, r.Owner, r.Namespace, func(d *bindings.Data) (err error) {
+	err = withKeys(ctx, s, r.Owner, r.Namespace, func(d *bindings.Data) (err error) {
 		list.Next, err = d.KeyPage(ctx, r.Namespace, r.Prefix, r.After, limit, func(k bindings.Key) bool {
 			return fits(&room, k, len(list.Keys), func() { list.Keys = append(list.Keys, k) })
 		})
@@ -79,7 +79,7 @@ func fits(room *int, one any, before int, add func()) bool {
 
 // getValue returns a value.
 func (s *Server) getValue(ctx context.Context, r GetValue) (answer StoredValue, err error) {
-	err = withKeys(s, r.Owner, r.Namespace, func(d *bindings.Data) error {
+	err = withKeys(ctx, s, r.Owner, r.Namespace, func(d *bindings.Data) error {
 		v, err := found(d.Get(ctx, r.Namespace, r.Key))(r.OwnerKey)
 		if err != nil {
 			return err
@@ -121,7 +121,7 @@ func (s *Server) putValue(ctx context.Context, r PutValue) (SizedValue, error) {
 		r.Metadata = nil
 	}
 	put := func(data []byte) (bool, error) {
-		return false, withKeys(s, r.Owner, r.Namespace, func(d *bindings.Data) error {
+		return false, withKeys(ctx, s, r.Owner, r.Namespace, func(d *bindings.Data) error {
 			return d.Put(ctx, r.Namespace, r.Key, bindings.Value{Data: data, Metadata: r.Metadata}, time.Duration(r.TTL)*time.Second)
 		})
 	}
@@ -137,7 +137,7 @@ func (s *Server) putValue(ctx context.Context, r PutValue) (SizedValue, error) {
 
 // removeKey removes a key with its value.
 func (s *Server) removeKey(ctx context.Context, r OwnerKey) (answer SizedValue, err error) {
-	err = withKeys(s, r.Owner, r.Namespace, func(d *bindings.Data) error {
+	err = withKeys(ctx, s, r.Owner, r.Namespace, func(d *bindings.Data) error {
 		v, err := found(d.Get(ctx, r.Namespace, r.Key))(r)
 		if err != nil {
 			return err
@@ -148,16 +148,11 @@ func (s *Server) removeKey(ctx context.Context, r OwnerKey) (answer SizedValue, 
 	return answer, err
 }
 
-// Keys lists keys.
-func (c *Client) Keys(ctx context.Context, r ListKeys) (KeyList, error) {
-	return askedPatiently[KeyList](ctx, c, "kv.list", r)
-}
-
 // Value returns a value.
-func (c *Client) Value(ctx context.Context, k OwnerKey) (*bindings.Value, error) {
+func Value(ctx context.Context, c *Client, k OwnerKey) (*bindings.Value, error) {
 	r, v, sum := GetValue{OwnerKey: k}, &bindings.Value{}, ""
 	for {
-		one, err := askedPatiently[StoredValue](ctx, c, "kv.get", r)
+		one, err := Ask(ctx, c, KVGet, r)
 		if err != nil {
 			return nil, err
 		}
@@ -175,18 +170,8 @@ func (c *Client) Value(ctx context.Context, k OwnerKey) (*bindings.Value, error)
 	}
 }
 
-// PutValue sets a value. One that FitsRequest refuses is stored in parts before.
-func (c *Client) PutValue(ctx context.Context, r PutValue) (SizedValue, error) {
-	return askedPatiently[SizedValue](ctx, c, "kv.put", r)
-}
-
 // FitsRequest reports whether a value can be sent in a request.
 func (c *Client) FitsRequest(value []byte) bool {
 	const rest = 32 << 10 // key and metadata, escaped, and headers
 	return len(value)/3*4+4 <= int(c.nc.MaxPayload())-rest
-}
-
-// RemoveKey removes a key.
-func (c *Client) RemoveKey(ctx context.Context, k OwnerKey) (SizedValue, error) {
-	return askedPatiently[SizedValue](ctx, c, "kv.rm", k)
 }

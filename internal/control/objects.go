@@ -51,7 +51,7 @@ func (s *Server) listObjects(ctx context.Context, r ListObjects) (ObjectList, er
 		return list, err
 	}
 	room := s.answerRoom()
-	err = withObjects(s, r.Owner, r.Bucket, func(d *bindings.ObjectData) (err error) {
+	err = withObjects(ctx, s, r.Owner, r.Bucket, func(d *bindings.ObjectData) (err error) {
 		list.Next, err = d.ObjectPage(ctx, r.Bucket, r.Prefix, r.After, limit, func(o *bindings.Object) bool {
 			return fits(&room, o, len(list.Objects), func() { list.Objects = append(list.Objects, o) })
 		})
@@ -71,7 +71,7 @@ func (r OwnerObject) object(ctx context.Context, d *bindings.ObjectData) (*bindi
 
 // getObject returns an object, with a part of its data if it is asked for.
 func (s *Server) getObject(ctx context.Context, r GetObject) (answer GotObject, err error) {
-	err = withObjects(s, r.Owner, r.Bucket, func(d *bindings.ObjectData) (err error) {
+	err = withObjects(ctx, s, r.Owner, r.Bucket, func(d *bindings.ObjectData) (err error) {
 		if answer.Object, err = r.object(ctx, d); err != nil || !r.Data {
 			return err
 		}
@@ -105,14 +105,14 @@ func (s *Server) putObject(ctx context.Context, r PutObject) (SizedObject, error
 	}
 	o := &bindings.Object{Key: r.Key, ContentType: r.ContentType, Metadata: r.Metadata}
 	err := withBody(ctx, s, r.Owner, r.Body, func(data []byte) (bool, error) {
-		return false, withObjects(s, r.Owner, r.Bucket, func(d *bindings.ObjectData) error { return d.Put(ctx, r.Bucket, o, data) })
+		return false, withObjects(ctx, s, r.Owner, r.Bucket, func(d *bindings.ObjectData) error { return d.Put(ctx, r.Bucket, o, data) })
 	})
 	return SizedObject{uint64(r.Body.Bytes)}, err
 }
 
 // removeObject removes an object with its data.
 func (s *Server) removeObject(ctx context.Context, r OwnerObject) (answer SizedObject, err error) {
-	err = withObjects(s, r.Owner, r.Bucket, func(d *bindings.ObjectData) error {
+	err = withObjects(ctx, s, r.Owner, r.Bucket, func(d *bindings.ObjectData) error {
 		o, err := r.object(ctx, d)
 		if err != nil {
 			return err
@@ -123,21 +123,16 @@ func (s *Server) removeObject(ctx context.Context, r OwnerObject) (answer SizedO
 	return answer, err
 }
 
-// Objects lists objects.
-func (c *Client) Objects(ctx context.Context, r ListObjects) (ObjectList, error) {
-	return askedPatiently[ObjectList](ctx, c, "objects.list", r)
-}
-
 // Object returns an object without its data.
-func (c *Client) Object(ctx context.Context, r OwnerObject) (*bindings.Object, error) {
-	got, err := askedPatiently[GotObject](ctx, c, "objects.get", GetObject{OwnerObject: r})
+func Object(ctx context.Context, c *Client, r OwnerObject) (*bindings.Object, error) {
+	got, err := Ask(ctx, c, ObjectsGet, GetObject{OwnerObject: r})
 	return got.Object, err
 }
 
 // CopyObject writes the data of an object that Object returned to w, part by part. It fails if it is another one now.
-func (c *Client) CopyObject(ctx context.Context, r OwnerObject, o *bindings.Object, w io.Writer) error {
+func CopyObject(ctx context.Context, c *Client, r OwnerObject, o *bindings.Object, w io.Writer) error {
 	for at := uint64(0); at < o.Size; {
-		got, err := askedPatiently[GotObject](ctx, c, "objects.get", GetObject{OwnerObject: r, Data: true, From: at})
+		got, err := Ask(ctx, c, ObjectsGet, GetObject{OwnerObject: r, Data: true, From: at})
 		if err != nil {
 			return err
 		}
@@ -150,14 +145,4 @@ func (c *Client) CopyObject(ctx context.Context, r OwnerObject, o *bindings.Obje
 		at += uint64(len(got.Part))
 	}
 	return nil
-}
-
-// PutObject stores an object.
-func (c *Client) PutObject(ctx context.Context, r PutObject) (SizedObject, error) {
-	return askedPatiently[SizedObject](ctx, c, "objects.put", r)
-}
-
-// RemoveObject removes an object.
-func (c *Client) RemoveObject(ctx context.Context, r OwnerObject) (SizedObject, error) {
-	return askedPatiently[SizedObject](ctx, c, "objects.rm", r)
 }

@@ -94,16 +94,12 @@ type OwnerKey struct {
 	Key       string `json:"key"`
 }
 
-func (r *OwnerKey) restrict(owner string) error { return fixOwner(&r.Owner, owner) }
-
 // OwnerObject names an object of a bucket.
 type OwnerObject struct {
 	Owner  string `json:"owner"`
 	Bucket string `json:"bucket"`
 	Key    string `json:"key"`
 }
-
-func (r *OwnerObject) restrict(owner string) error { return fixOwner(&r.Owner, owner) }
 
 // ListKeys chooses keys of a namespace.
 type ListKeys struct {
@@ -114,8 +110,6 @@ type ListKeys struct {
 	Limit     int    `json:"limit,omitempty"`
 }
 
-func (r *ListKeys) restrict(owner string) error { return fixOwner(&r.Owner, owner) }
-
 // ListObjects chooses objects of a bucket.
 type ListObjects struct {
 	Owner  string `json:"owner"`
@@ -124,8 +118,6 @@ type ListObjects struct {
 	After  string `json:"after,omitempty"` // next of the page before
 	Limit  int    `json:"limit,omitempty"`
 }
-
-func (r *ListObjects) restrict(owner string) error { return fixOwner(&r.Owner, owner) }
 
 // checkStore checks the owner and the name of a namespace or a bucket.
 func checkStore(owner, field, name string) error {
@@ -139,21 +131,29 @@ func checkStore(owner, field, name string) error {
 }
 
 // withKeys calls do with the keys and values of an owner.
-func withKeys(s *Server, owner, namespace string, do func(*bindings.Data) error) error {
+func withKeys(ctx context.Context, s *Server, owner, namespace string, do func(*bindings.Data) error) error {
 	if err := checkStore(owner, "namespace", namespace); err != nil {
 		return err
 	}
 	h := &held{room: &s.lists}
 	defer h.giveBack()
-	return storedIn(owner, do(s.cfg.Bindings.Data(owner, h.take)))
+	d, err := ownerKeys(ctx, s, owner, h.take)
+	if err != nil {
+		return err
+	}
+	return storedIn(owner, do(d))
 }
 
 // withObjects calls do with the objects of an owner.
-func withObjects(s *Server, owner, bucket string, do func(*bindings.ObjectData) error) error {
+func withObjects(ctx context.Context, s *Server, owner, bucket string, do func(*bindings.ObjectData) error) error {
 	if err := checkStore(owner, "bucket", bucket); err != nil {
 		return err
 	}
 	h := &held{room: &s.lists}
 	defer h.giveBack()
-	return storedIn(owner, do(s.cfg.Bindings.Objects(owner, h.take)))
+	d, err := ownerObjects(ctx, s, owner, h.take)
+	if err != nil {
+		return err
+	}
+	return storedIn(owner, do(d))
 }

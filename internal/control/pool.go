@@ -8,7 +8,7 @@ import (
 
 // pool answers like GET /admin/pool, and says which process it is. It also answers a request that it cannot decode,
 // because earlier clients sent arbitrary data.
-func pool(_ context.Context, s *Server, _ []byte) (any, error) {
+func pool(_ context.Context, s *Server, _ string, _ []byte) (any, error) {
 	var self poolMember
 	self.Member, self.Processes, self.Left = s.cfg.Process.Members()
 	first, err := encodeJSON(self)

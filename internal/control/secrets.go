@@ -27,6 +27,9 @@ type SecretKeys struct {
 	Left []string `json:"left,omitempty"`
 }
 
+// AskSecretKeys asks for public keys.
+type AskSecretKeys struct{ asker }
+
 func (s *Server) secretKeys(context.Context, AskSecretKeys) (SecretKeys, error) {
 	keys := SecretKeys{Recipients: []string{}}
 	keys.Member, keys.Processes, keys.Left = s.cfg.Process.Members()
@@ -52,8 +55,7 @@ type ListSecrets struct {
 	Worker string `json:"worker"` // "" = all of the owner, also those for all workers
 	After  string `json:"after"`  // key after which the page begins
 	Limit  int    `json:"limit"`
-
-	unopened bool // at the owner's door: an owner could have the fleet decrypt without end
+	asker
 }
 
 // SecretList is a page of the list of secrets, sorted by key.
@@ -68,7 +70,7 @@ func (o *Operations) Secrets(ctx context.Context, r ListSecrets) (SecretList, er
 }
 
 func (s *Server) secretList(ctx context.Context, r ListSecrets) (SecretList, error) {
-	if r.unopened {
+	if r.by != "" || s.here != nil { // an owner could have the fleet decrypt without end
 		return s.Secrets(ctx, r)
 	}
 	return s.listSecrets(ctx, r, s.opened)
@@ -231,4 +233,17 @@ func (s *Server) rotate(ctx context.Context, one deploy.StoredSecret) (bool, err
 		return false, err
 	}
 	return s.secrets.Replace(ctx, one, sealed)
+}
+
+// keysWait is how long SecretKeys waits for processes that another process has named.
+const keysWait = time.Second
+
+// SecretKeys asks all processes of the fleet for their recipients. missing are processes that others know and that have
+// not answered: they may be of an older release. nats.ErrNoResponders means that no process answers.
+func (c *Client) SecretKeys(ctx context.Context) (answers []SecretKeys, missing []Member, err error) {
+	return askEach[SecretKeys](ctx, c, "secrets.keys", None{}, keysWait)
+}
+
+func (k SecretKeys) from() (self Member, known []Member, left []string) {
+	return k.Member, k.Processes, k.Left
 }

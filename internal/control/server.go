@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"golang.org/x/mod/semver"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
@@ -102,7 +104,9 @@ type Server struct {
 	Operations
 	cfg     Config
 	jobs    jobs
-	service micro.Service
+	service micro.Service // nil in a command
+	id      string        // on $SRV
+	here    *Here         // nil in a process
 
 	life      context.Context //nolint:containedctx // of requests and jobs: from Open to Close
 	end       context.CancelFunc
@@ -135,47 +139,56 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
 		s.end()
 		return nil, err
 	}
+	s.id = s.service.Info().ID
 	for _, e := range endpoints() {
-		err = errors.Join(err, s.add(e, cfg.Prefix+".control."+e.name, s.take))
-		if e.door != nil {
-			at := e
-			at.name = "owner." + e.name
-			err = errors.Join(err, s.add(at, doorSubject(cfg.Prefix, "*", e.name), s.takeOwned))
+		err = errors.Join(err, s.add(e, e.name, cfg.Prefix+".control."+e.name, s.take))
+		if e.tenant {
+			err = errors.Join(err, s.add(e, "owner."+e.name, ownerSubject(cfg.Prefix, "*", e.name), s.takeOwned))
 		}
 	}
 	// Any process takes a request about a job, and forwards it to the process that has the job.
-	own := endpointOf("job", eachProcess, guarded, (*Server).ownJob)
-	if err = errors.Join(err, s.add(own, s.jobSubject(s.ID()), s.take)); err != nil {
+	own := Endpoint[jobRequest, Job]{
+		Name:    "job",
+		Doc:     "Returns the state of a job of this process, or cancels it.",
+		Each:    true,
+		Guarded: true,
+		handle:  (*Server).ownJob,
+	}
+	if err = errors.Join(err, s.add(own.row(), own.Name, s.jobSubject(s.ID()), s.take)); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// add answers requests on subject. take gets each.
-func (s *Server) add(e endpoint, subject string, take func(endpoint, micro.Request)) error {
+// add answers requests on subject. take gets each. name is that of the endpoint on $SRV.
+func (s *Server) add(e row, name, subject string, take func(row, micro.Request)) error {
 	opts := []micro.EndpointOpt{
-		micro.WithEndpointSubject(subject), micro.WithEndpointMetadata(map[string]string{"guarded": strconv.FormatBool(bool(e.guarded))}),
+		micro.WithEndpointSubject(subject), micro.WithEndpointMetadata(map[string]string{"guarded": strconv.FormatBool(e.guarded), "description": e.doc}),
 	}
 	if e.each {
 		opts = append(opts, micro.WithEndpointQueueGroupDisabled())
 	}
-	return s.service.AddEndpoint(strings.ReplaceAll(e.name, ".", "-"), micro.HandlerFunc(func(r micro.Request) { take(e, r) }), opts...)
+	return s.service.AddEndpoint(strings.ReplaceAll(name, ".", "-"), micro.HandlerFunc(func(r micro.Request) { take(e, r) }), opts...)
 }
 
 // ID is the id of this process on $SRV.
-func (s *Server) ID() string { return s.service.Info().ID }
+func (s *Server) ID() string { return s.id }
 
 // Close ends jobs after their current letter, and waits for requests.
 func (s *Server) Close() {
-	_ = s.service.Stop() // it fails when the connection is closed, which has the same effect
+	if s.here == nil {
+		_ = s.service.Stop() // it fails when the connection is closed, which has the same effect
+	}
 	s.end()
-	s.gate.queue.Close()
+	if s.here == nil {
+		s.gate.queue.Close()
+	}
 	s.running.Wait()
 }
 
 // take answers one request in its own goroutine.
-func (s *Server) take(e endpoint, r micro.Request) {
+func (s *Server) take(e row, r micro.Request) {
 	if !s.mayAnswer(r.Reply()) {
 		s.cfg.Log.Warn().Str("endpoint", e.name).Str("reply", r.Reply()).Msg("control request is not answered: its reply subject is no inbox")
 		return
@@ -192,8 +205,8 @@ func (s *Server) take(e endpoint, r micro.Request) {
 	})
 }
 
-// serve answers a request by do. owner is the owner whose door it came to, or "".
-func (s *Server) serve(e endpoint, r micro.Request, owner string, do func(context.Context) (any, error)) {
+// serve answers a request by do. owner is the owner whose API it came to, or "".
+func (s *Server) serve(e row, r micro.Request, owner string, do func(context.Context) (any, error)) {
 	ctx, cancel := context.WithTimeout(s.life, requestTimeout)
 	defer cancel()
 	answer, err := do(ctx)
@@ -215,7 +228,9 @@ func (s *Server) serve(e endpoint, r micro.Request, owner string, do func(contex
 		if e.guarded {
 			log.WithLevel(level).Msg("control request")
 		}
-		s.record(ctx, e, r, owner, answer)
+		if e.audit {
+			s.recordRequest(ctx, change{e.name, owner, r.Data(), r.Headers().Get(HeaderClaims), answer})
+		}
 		data, err := encodeJSON(answer)
 		if err != nil {
 			s.respond(r, refusal(http.StatusInternalServerError, "the answer cannot be sent: "+err.Error()), nil)
@@ -241,13 +256,13 @@ func (s *Server) respond(r micro.Request, h nats.Header, data []byte) {
 	}
 }
 
-func (s *Server) answer(ctx context.Context, e endpoint, r micro.Request) (any, error) {
+func (s *Server) answer(ctx context.Context, e row, r micro.Request) (any, error) {
 	if e.guarded {
 		if err := s.authorize(e.name, r.Headers().Get("Authorization")); err != nil {
 			return nil, err
 		}
 	}
-	return e.handle(ctx, s, r.Data())
+	return e.handle(ctx, s, "", r.Data())
 }
 
 // mayAnswer reports whether subject may receive the answer to a control request. Answers are published with the fleet's
@@ -260,4 +275,31 @@ func (s *Server) mayAnswer(subject string) bool {
 		p, _, _ = strings.Cut(p, "{")
 		return p != "" && strings.HasPrefix(subject, p)
 	})
+}
+
+// serviceName is the name of the processes on $SRV.
+const serviceName = "pinwheel"
+
+// openService answers $SRV.PING, INFO and STATS for this process until the service is stopped or the connection is
+// closed. In STATS, the data of the endpoint pool are the figures of the process.
+func (s *Server) openService() (micro.Service, error) {
+	return micro.AddService(s.nc, micro.Config{
+		Name: serviceName, Version: semanticVersion(), Description: "One process of a Pinwheel fleet",
+		Metadata: map[string]string{"node": s.cfg.Node, "prefix": s.cfg.Prefix, "version": s.cfg.Build},
+		StatsHandler: func(e *micro.Endpoint) any {
+			if e.Name != "pool" {
+				return nil
+			}
+			return s.cfg.Process.Stats()
+		},
+		ErrorHandler: func(_ micro.Service, err *micro.NATSError) { s.cfg.Log.Warn().Err(err).Msg("NATS service") },
+	})
+}
+
+// semanticVersion is the version of this build without the leading v. It is 0.0.0-devel for a build without a version.
+func semanticVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && semver.IsValid(info.Main.Version) {
+		return strings.TrimPrefix(semver.Canonical(info.Main.Version), "v")
+	}
+	return "0.0.0-devel"
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
@@ -27,7 +26,15 @@ type UploadedBundle struct {
 	Code      int    `json:"code"`      // bytes
 	SourceMap int    `json:"sourceMap"` // bytes
 	SHA256    string `json:"sha256"`    // of all bytes, in hex
+
+	data []byte // of a request that this program handles: nothing is stored in parts
 }
+
+// Inline makes b a bundle in a request that this program handles.
+func (b *UploadedBundle) Inline(data []byte) { b.ID, b.Parts, b.data = inlineID, 1, data }
+
+// inlineID stands for the id of a body that is not stored in parts.
+const inlineID = "inline"
 
 // maxBundleParts is how many parts a bundle may have. A client makes them as large as max_payload allows.
 const maxBundleParts = 4096
@@ -48,13 +55,7 @@ type DeployVersion struct {
 
 	Tag string `json:"tag"`
 	Note
-
-	door bool // it came to an owner's door
-}
-
-func (r *DeployVersion) restrict(owner string) error {
-	r.door = true
-	return fixWorker(&r.Worker, owner)
+	asker
 }
 
 // DeployedVersion is what a deploy did.
@@ -77,29 +78,6 @@ func (d DeployedVersion) recorded() any {
 		return nil
 	}
 	return map[string]any{"worker": d.Worker, "version": d.Version, "percent": d.Deployment.PercentOf(d.Version)}
-}
-
-// Deploy deploys a bundle that is stored in parts. While no process has room for it, it asks again, until ctx is done.
-// A deploy that was done already is not done again.
-func Deploy(ctx context.Context, c *Client, r DeployVersion) (d DeployedVersion, err error) {
-	return askedUntilDone[DeployedVersion](ctx, c, "versions.deploy", r)
-}
-
-// askedUntilDone asks, and asks again while no process has room for the request, until ctx is done.
-func askedUntilDone[Answer any](ctx context.Context, c *Client, endpoint string, r any) (a Answer, err error) {
-	tries := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
-	var refused *Error // the last one
-	err = backoff.Retry(func() (err error) {
-		a, err = asked[Answer](ctx, c, endpoint, r)
-		if !errors.As(err, &refused) || refused.Code != http.StatusServiceUnavailable && refused.Code != http.StatusTooManyRequests {
-			return backoff.Permanent(err)
-		}
-		return err
-	}, backoff.WithContext(tries, ctx))
-	if err != nil && ctx.Err() != nil && refused != nil {
-		err = refused
-	}
-	return a, err
 }
 
 // check checks the fields that the store does not check, or not before it reads the bundle.
@@ -155,7 +133,7 @@ func (s *Server) deployVersion(ctx context.Context, r DeployVersion) (DeployedVe
 	if err := s.uploads.enter(owner, time.Now()); err != nil {
 		return DeployedVersion{}, err
 	}
-	check := &moduleCheck{process: s.cfg.Process, bans: &s.checkBans}
+	check := &moduleCheck{process: s.cfg.Process, unlimited: r.by == "", bans: &s.checkBans}
 	defer func() { s.uploads.leave(owner, check.took, time.Now()) }()
 	answer, err := s.storeVersion(ctx, owner, name, r, check)
 	if again := codeOf(err); err == nil || again != http.StatusServiceUnavailable && again != http.StatusInternalServerError {
@@ -179,7 +157,7 @@ func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployV
 		return DeployedVersion{}, err
 	}
 	d, err := s.workers.Deploy(ctx, deploy.Request{
-		Owner: owner, Name: name, Bundle: b, Bindings: r.Spec.Bindings, Policy: policy, Bounded: r.door, FilesStored: true, Secrets: s.secrets, DryRun: r.DryRun, UploadOnly: r.UploadOnly, Percent: r.Percent,
+		Owner: owner, Name: name, Bundle: b, Bindings: r.Spec.Bindings, Policy: policy, Bounded: r.by != "", FilesStored: true, Secrets: s.secrets, DryRun: r.DryRun, UploadOnly: r.UploadOnly, Percent: r.Percent,
 		Steps: r.Steps, Guard: r.Guard, Tag: r.Tag, Note: deploy.Note(r.Note),
 	}, check)
 	if err != nil {
@@ -201,7 +179,7 @@ func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployV
 
 // read reads the bundle.
 func (b UploadedBundle) read(ctx context.Context, s *Server, owner string) ([]byte, error) {
-	data, err := readParts(ctx, s, owner, parts{"bundle", "code and sourceMap say", b.ID, b.Parts}, b.Code+b.SourceMap)
+	data, err := readParts(ctx, s, owner, parts{"bundle", "code and sourceMap say", b.ID, b.Parts, b.data}, b.Code+b.SourceMap)
 	if err != nil {
 		return nil, err
 	}
@@ -216,11 +194,15 @@ type parts struct {
 	noun, says string // what they are, and where the request says their size, for errors
 	id         string
 	n          int
+	inline     []byte // what they would be, if this program handles the request
 }
 
 // readParts reads parts that have size bytes in all. Only the owner's own parts can be named: the owner is in their
 // subject.
 func readParts(ctx context.Context, s *Server, owner string, p parts, size int) ([]byte, error) {
+	if s.here != nil && p.id == inlineID && len(p.inline) == size {
+		return p.inline, nil
+	}
 	data := make([]byte, 0, size)
 	for i := range p.n {
 		part, err := stored.LastData(ctx, s.nc, events.StreamBodies, s.subjects.BodyPart(owner, p.id, i))
@@ -248,6 +230,9 @@ func (b UploadedBundle) drop(ctx context.Context, s *Server, owner string) {
 }
 
 func dropParts(ctx context.Context, s *Server, owner, id string) {
+	if id == inlineID {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWait)
 	defer cancel()
 	body, _ := json.Marshal(map[string]string{"filter": s.subjects.BodyParts(owner, id)}) // strings cannot fail

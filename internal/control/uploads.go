@@ -81,7 +81,7 @@ func (u *uploads) enter(owner string, now time.Time) error {
 		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has too many %s of owners under way: try again", u.kind.many)}
 	}
 	if of == nil {
-		if u.forget(now); len(u.owners) >= knownDoors {
+		if u.forget(now); len(u.owners) >= knownOwners {
 			return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has handled too many %s of owners just now: try again", u.kind.many)}
 		}
 		of = &uploadUse{checks: rate.NewLimiter(rate.Limit(u.kind.share*1000), int(u.kind.burst.Milliseconds()))}
@@ -120,9 +120,10 @@ func (u *uploads) forget(now time.Time) {
 // moduleCheck checks one module for an owner. What the module writes is shown to the client that deploys it, and to no
 // one else.
 type moduleCheck struct {
-	process Process
-	bans    *checkBans
-	took    time.Duration
+	process   Process
+	unlimited bool // the fleet's user deploys: the limits are those of the worker
+	bans      *checkBans
+	took      time.Duration
 
 	mu    sync.Mutex
 	lines []string
@@ -133,7 +134,9 @@ type moduleCheck struct {
 // module does ends with it.
 func (c *moduleCheck) Check(ctx context.Context, w *events.Worker) (events.Handlers, error) {
 	bounded := *w
-	bounded.Limits = w.Limits.Within(checkLimits)
+	if !c.unlimited {
+		bounded.Limits = w.Limits.Within(checkLimits)
+	}
 	began := time.Now()
 	if err := c.bans.refuse(w.Owner, w.Hash, began); err != nil {
 		return events.Handlers{}, err
@@ -156,11 +159,16 @@ func (c *moduleCheck) log(l events.LogLine) {
 		c.more = true
 		return
 	}
-	text := l.Text
-	if len(text) > maxLine {
-		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
-	}
+	text := cut(l.Text, maxLine)
 	c.lines = append(c.lines, fmt.Sprintf("%s: %s/%s: %s", l.Level, l.Owner, l.Worker, text))
+}
+
+// cut returns at most that many bytes of a text, and "…" if it has more.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // output is what the module has written.
@@ -179,6 +187,13 @@ type UploadedBody struct {
 	ID    string `json:"id"`
 	Parts int    `json:"parts"`
 	Bytes int    `json:"bytes"` // of all parts
+
+	data []byte // of a request that this program handles
+}
+
+// InlineBody is a body in a request that this program handles.
+func InlineBody(data []byte) UploadedBody {
+	return UploadedBody{ID: inlineID, Parts: 1, Bytes: len(data), data: data}
 }
 
 // check checks the fields that reading does not check. most is how many bytes are allowed.
@@ -203,7 +218,7 @@ func withBody(ctx context.Context, s *Server, owner string, b UploadedBody, do f
 	}
 	began := time.Now()
 	defer func() { s.bodies.leave(owner, time.Since(began), time.Now()) }()
-	data, err := readParts(ctx, s, owner, parts{"body", "body.bytes says", b.ID, b.Parts}, b.Bytes)
+	data, err := readParts(ctx, s, owner, parts{"body", "body.bytes says", b.ID, b.Parts, b.data}, b.Bytes)
 	again := false
 	if err == nil {
 		again, err = do(data)
@@ -224,14 +239,4 @@ func mayAskAgain(err error) bool {
 		return true
 	}
 	return false
-}
-
-// patience is how long a client asks again, while no process has room for a request about what an owner has stored.
-const patience = time.Minute
-
-// askedPatiently asks, and asks again for a while as long as no process has room for the request.
-func askedPatiently[Answer any](ctx context.Context, c *Client, endpoint string, r any) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return askedUntilDone[Answer](ctx, c, endpoint, r)
 }

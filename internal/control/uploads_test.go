@@ -46,13 +46,13 @@ func TestDeploysOfOwnersAreLimited(t *testing.T) {
 	require.Zero(t, code("acme"), "15 s were owed, and a tenth of the time is given")
 	u.leave("acme", 0, now)
 
-	for i := range knownDoors { // owners that used a little are remembered until they have all of their time again
+	for i := range knownOwners { // owners that used a little are remembered until they have all of their time again
 		owner := fmt.Sprint("o", i)
 		if code(owner) == 0 {
 			u.leave(owner, time.Second, now)
 		}
 	}
-	require.LessOrEqual(t, len(u.owners), knownDoors)
+	require.LessOrEqual(t, len(u.owners), knownOwners)
 	require.Equal(t, http.StatusServiceUnavailable, code("late"))
 	now = now.Add(time.Hour)
 	require.Zero(t, code("late"))

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -12,9 +14,10 @@ import (
 // ShowVersion names a version, and a part of its code.
 type ShowVersion struct {
 	WorkerName
-	Version string `json:"version"` // whole, its number, or an alias; "" = the active one
-	Code    bool   `json:"code"`    // with a part of the bundled code
-	From    int    `json:"from"`    // byte of the code where the part begins
+	Version string `json:"version"`           // whole, its number, or an alias; "" = the active one
+	Code    bool   `json:"code"`              // with a part of the bundled code
+	From    int    `json:"from"`              // byte of the code where the part begins
+	Compare string `json:"compare,omitempty"` // another version: the answer names variables with other values
 }
 
 // ShownVersion is a version, with as much of its code as a message takes.
@@ -23,6 +26,8 @@ type ShownVersion struct {
 	Size    int    `json:"size"`    // of the code, bytes
 	Code    string `json:"code,omitempty"`
 	Next    int    `json:"next,omitempty"` // where the next part begins; 0 at the end
+	// Differs names the variables that both versions have, with different values.
+	Differs []string `json:"differs,omitempty"`
 }
 
 // showVersion describes a version of a worker.
@@ -36,6 +41,13 @@ func (s *Server) showVersion(ctx context.Context, r ShowVersion) (ShownVersion, 
 		return ShownVersion{}, err
 	}
 	shown := ShownVersion{Version: DescribeWorker(w), Size: len(w.Code)}
+	if r.Compare != "" {
+		other, err := s.workers.Get(ctx, owner, name, r.Compare)
+		if err != nil {
+			return ShownVersion{}, err
+		}
+		shown.Differs = differing(w.AllVars(), other.AllVars())
+	}
 	if !r.Code {
 		return shown, nil
 	}
@@ -51,6 +63,16 @@ func (s *Server) showVersion(ctx context.Context, r ShowVersion) (ShownVersion, 
 		shown.Next = end
 	}
 	return shown, err
+}
+
+// differing returns the names that both have, with different values, sorted.
+func differing(a, b map[string]string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if other, ok := b[name]; ok && other != a[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // codePart is the longest beginning of code that takes at most that many bytes as JSON.
@@ -78,7 +100,7 @@ func codePart(code string, room int) (string, error) {
 func CodeOf(ctx context.Context, c *Client, worker, version string) (*Worker, string, error) {
 	r, code := ShowVersion{WorkerName: WorkerName{worker}, Version: version, Code: true}, ""
 	for {
-		shown, err := asked[ShownVersion](ctx, c, "versions.show", r)
+		shown, err := Ask(ctx, c, VersionsShow, r)
 		if err != nil {
 			return nil, "", err
 		}
@@ -92,11 +114,6 @@ func CodeOf(ctx context.Context, c *Client, worker, version string) (*Worker, st
 			return nil, "", fmt.Errorf("version %s of %s: a process answered with another part of the code", r.Version, worker)
 		}
 	}
-}
-
-// ShowVersion describes a version of a worker.
-func (c *Client) ShowVersion(ctx context.Context, r ShowVersion) (ShownVersion, error) {
-	return asked[ShownVersion](ctx, c, "versions.show", r)
 }
 
 // PreviewVersion asks for a link that shows a version to who has it.
@@ -157,9 +174,4 @@ func (s *Server) previewVersion(ctx context.Context, r PreviewVersion) (PreviewL
 		return PreviewLink{}, &Error{Code: http.StatusConflict, Text: err.Error()}
 	}
 	return PreviewLink{Worker: w.Target(), Version: w.Version, Host: host, URL: url, Until: until}, nil
-}
-
-// Preview has a process sign a link that shows a version.
-func Preview(ctx context.Context, c *Client, r PreviewVersion) (PreviewLink, error) {
-	return asked[PreviewLink](ctx, c, "versions.preview", r)
 }

@@ -3,11 +3,13 @@ package control
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -198,11 +200,6 @@ func (s *Server) resetWorker(ctx context.Context, r WorkerName) (ResetWorker, er
 	return answer, err
 }
 
-// ResetWorker ends the contexts of a worker in all processes.
-func (c *Client) ResetWorker(ctx context.Context, r WorkerName) (ResetWorker, error) {
-	return asked[ResetWorker](ctx, c, "workers.reset", r)
-}
-
 // RemoveWorker removes a worker with all its versions.
 type RemoveWorker struct {
 	WorkerName
@@ -234,7 +231,7 @@ func (s *Server) removeWorker(ctx context.Context, r RemoveWorker) (RemovedWorke
 		return RemovedWorker{}, err
 	}
 	versions, err := s.workers.Versions(ctx, owner, name)
-	if err != nil {
+	if err != nil && !errors.Is(err, deploy.ErrNotFound) { // Remove finds out whether an unreadable one exists
 		return RemovedWorker{}, err
 	}
 	waiting, err := consumer.BacklogOf(ctx, s.js, s.subjects, owner, name)
@@ -246,9 +243,4 @@ func (s *Server) removeWorker(ctx context.Context, r RemoveWorker) (RemovedWorke
 		return removed, nil
 	}
 	return removed, s.workers.Remove(ctx, owner, name)
-}
-
-// Remove removes a worker with all its versions.
-func Remove(ctx context.Context, c *Client, r RemoveWorker) (RemovedWorker, error) {
-	return asked[RemovedWorker](ctx, c, "workers.rm", r)
 }

@@ -21,7 +21,7 @@ func (h *house) changes() (list []audit.Record) {
 	return list
 }
 
-// Each change by a control endpoint or at a door is recorded once, with who made it as far as it is known. Requests
+// Each change by a control endpoint or the owner API is recorded once, with who made it as far as it is known. Requests
 // that change nothing are not.
 func TestChangesAreRecorded(t *testing.T) {
 	t.Parallel()
@@ -36,12 +36,12 @@ func TestChangesAreRecorded(t *testing.T) {
 	require.NotEmpty(t, answer)
 	h.ask("dead.edit", fmt.Sprintf(`{"id":%d,"body":"secret"}`, id))
 	for _, c := range [][2]string{{"dead.replay", `{"all":true,"dryRun":true}`}, {"schedules.pause", `{"worker":"w","name":"night"}`}} {
-		_, failure := atDoor(t, h.nc, "acme", c[0], c[1])
+		_, failure := askAsOwner(t, h.nc, "acme", c[0], c[1])
 		require.Empty(t, failure)
 	}
 	_, failure = h.control("dead.edit", `{"id":9999,"body":"x"}`)
 	require.NotEmpty(t, failure, "it changes nothing")
-	_, failure = atDoor(t, h.nc, "acme", "schedules.pause", `{"worker":"beta/w","name":"night"}`)
+	_, failure = askAsOwner(t, h.nc, "acme", "schedules.pause", `{"worker":"beta/w","name":"night"}`)
 	require.NotEmpty(t, failure, "neither does this")
 	h.ask("dead.list", "")
 
@@ -57,15 +57,15 @@ func TestChangesAreRecorded(t *testing.T) {
 		{audit.Control, "acme", "schedules.pause", `{"name":"night","worker":"acme/w"}`, ""},
 		{audit.Control, "acme", "schedules.resume", `{"name":"night","worker":"acme/w"}`, "ada@host"},
 		{audit.Control, "acme", "dead.edit", fmt.Sprintf(`{"id":%d,"with":["body"]}`, id), ""},
-		{audit.Door, "acme", "dead.replay", `{"all":true,"dryRun":true}`, ""},
-		{audit.Door, "acme", "schedules.pause", `{"name":"night","worker":"w"}`, ""},
+		{audit.OwnerAPI, "acme", "dead.replay", `{"all":true,"dryRun":true}`, ""},
+		{audit.OwnerAPI, "acme", "schedules.pause", `{"name":"night","worker":"w"}`, ""},
 	}, got)
 
 	// The owner sees what was done to its own, and so do operators.
-	text, failure := atDoor(t, h.nc, "acme", "audit.list", "")
+	text, failure := askAsOwner(t, h.nc, "acme", "audit.list", "")
 	require.Empty(t, failure)
 	require.Contains(t, text, `"action":"owners.set"`)
-	text, failure = atDoor(t, h.nc, "beta", "audit.list", "")
+	text, failure = askAsOwner(t, h.nc, "beta", "audit.list", "")
 	require.Empty(t, failure)
 	require.Equal(t, `{"changes":[]}`, text)
 	page := h.ask("audit.list", `{"limit":3}`)

@@ -26,7 +26,7 @@ func (l *lostChecks) healthy() error {
 	return nil
 }
 
-// ownersCheck checks one module that an owner deploys at its door.
+// ownersCheck checks one module that an owner deploys.
 type ownersCheck struct {
 	*modulecheck.Checker
 	lost *lostChecks

@@ -31,7 +31,7 @@ func TestJobsOfAllProcesses(t *testing.T) {
 	c := control.NewClient(first.nc, "pinwheel", controlToken)
 	var want []string
 	require.Eventually(t, func() bool { // either process may take a request
-		j, err := c.Purge(t.Context(), control.Selection{All: true, DryRun: true})
+		j, err := control.Ask(t.Context(), c, control.DeadPurge, control.Selection{All: true, DryRun: true})
 		if err == nil {
 			want = append(want, j.Job)
 		}
@@ -116,23 +116,23 @@ func TestResetReachesAllProcesses(t *testing.T) {
 		return 0
 	}
 	none := control.NewClient(first.nc, "pinwheel", "")
-	_, err := none.ResetWorker(t.Context(), control.WorkerName{Worker: "acme/w"})
+	_, err := control.Ask(t.Context(), none, control.WorkersReset, control.WorkerName{Worker: "acme/w"})
 	require.ErrorContains(t, err, "workers.reset needs the header Authorization")
 	for _, c := range []*control.Client{control.NewClient(first.nc, "pinwheel", controlToken), control.NewOwnerClient(first.nc, "pinwheel", "acme")} {
 		require.Eventually(t, func() bool {
 			first.call("acme/w")
 			return contexts(first) > 0 && contexts(second) > 0
 		}, patience, patience/10000)
-		done, err := c.ResetWorker(t.Context(), control.WorkerName{Worker: "acme/w"})
+		done, err := control.Ask(t.Context(), c, control.WorkersReset, control.WorkerName{Worker: "acme/w"})
 		require.NoError(t, err)
 		require.Equal(t, control.ResetWorker{Worker: "acme/w", Processes: 2}, done)
 		require.Eventually(t, func() bool { return contexts(first)+contexts(second) == 0 }, patience, patience/10000)
-		_, err = c.ResetWorker(t.Context(), control.WorkerName{Worker: "acme/none"})
+		_, err = control.Ask(t.Context(), c, control.WorkersReset, control.WorkerName{Worker: "acme/none"})
 		require.ErrorContains(t, err, "acme/none")
 	}
-	_, err = control.NewOwnerClient(first.nc, "pinwheel", "beta").ResetWorker(t.Context(), control.WorkerName{Worker: "acme/w"})
+	_, err = control.Ask(t.Context(), control.NewOwnerClient(first.nc, "pinwheel", "beta"), control.WorkersReset, control.WorkerName{Worker: "acme/w"})
 	require.Error(t, err)
-	list, err := control.NewClient(first.nc, "pinwheel", controlToken).Audit(t.Context(), control.ListAudit{})
+	list, err := control.Ask(t.Context(), control.NewClient(first.nc, "pinwheel", controlToken), control.AuditRecords, control.ListAudit{})
 	require.NoError(t, err)
 	var actions []string
 	for _, one := range list.Changes {

@@ -161,7 +161,7 @@ func TestControlRequestsThatAreWrong(t *testing.T) {
 		{"dead.purge", `{"all":true,"force":true}`, `400 unknown field "force": a request may have ids, all, owner`},
 		{"dead.replays", `{"state":"x"}`, `400 state "x": it is one of`},
 		{"dead.replays", `{"worker":"a/b","owner":"c"}`, `400 worker "a/b" is of owner a, and not of c`},
-		{"dead.replays", `{"limit":1001}`, "400 limit is 1001"},
+		{"dead.replays", `{"limit":10001}`, "400 limit is 10001"},
 		{"dead.job", `{"job":"x"}`, `400 job "x": it is what dead.replay and dead.purge answer as job`},
 		{"dead.job", `{"job":"a.>.1"}`, `400 job`},
 		{"dead.cancel", `{"job":"nobody.1"}`, "404 job nobody.1: its process has ended"},

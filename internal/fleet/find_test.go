@@ -14,7 +14,7 @@ func TestWorkersAndOwnersAreFound(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t, withToken)
 	c := control.NewClient(h.nc, "pinwheel", "") // they are open
-	none, err := c.FindWorkers(t.Context(), control.FindWorkers{})
+	none, err := control.Ask(t.Context(), c, control.WorkersFind, control.FindWorkers{})
 	require.NoError(t, err)
 	require.Equal(t, control.FoundWorkers{Workers: []control.WorkerSummary{}}, none)
 
@@ -22,20 +22,20 @@ func TestWorkersAndOwnersAreFound(t *testing.T) {
 	w := h.deploy("acme", "b", `export default { task() {}, fetch: () => new Response("") }`)
 	h.deploy("acme", "A", `export default { task() {} }`)
 	h.deploy("Globex", "shop", `export default { task() {} }`)
-	all, err := c.FindWorkers(t.Context(), control.FindWorkers{Limit: 2})
+	all, err := control.Ask(t.Context(), c, control.WorkersFind, control.FindWorkers{Limit: 2})
 	require.NoError(t, err)
 	require.Equal(t, []any{3, "acme/A", 2}, []any{all.Total, all.Next, len(all.Workers)})
 	require.Equal(t, []string{"shop", "A"}, []string{all.Workers[0].Name, all.Workers[1].Name})
-	rest, err := c.FindWorkers(t.Context(), control.FindWorkers{Limit: 2, After: all.Next})
+	rest, err := control.Ask(t.Context(), c, control.WorkersFind, control.FindWorkers{Limit: 2, After: all.Next})
 	require.NoError(t, err)
 	require.Empty(t, rest.Next)
 	require.Equal(t, control.WorkerSummary{
 		Owner: "acme", Name: "b", Version: w.Version, Number: 2, Versions: 2, Handlers: []events.Kind{events.Fetch, events.Task}, Mode: "pinned", DeployedAt: w.DeployedAt.UTC(),
 	}, rest.Workers[0])
-	some, err := c.FindWorkers(t.Context(), control.FindWorkers{Match: "X/sH"})
+	some, err := control.Ask(t.Context(), c, control.WorkersFind, control.FindWorkers{Match: "X/sH"})
 	require.NoError(t, err)
 	require.Equal(t, []any{1, "Globex"}, []any{some.Total, some.Workers[0].Owner})
-	some, err = c.FindWorkers(t.Context(), control.FindWorkers{Owner: "acme", Match: "a/"})
+	some, err = control.Ask(t.Context(), c, control.WorkersFind, control.FindWorkers{Owner: "acme", Match: "a/"})
 	require.NoError(t, err)
 	require.Zero(t, some.Total)
 
@@ -45,7 +45,7 @@ func TestWorkersAndOwnersAreFound(t *testing.T) {
 	policies := func(want int) {
 		t.Helper()
 		require.Eventually(t, func() bool {
-			owners, err = c.FindOwners(t.Context(), control.FindOwners{})
+			owners, err = control.Ask(t.Context(), c, control.OwnersFind, control.FindOwners{})
 			have := 0
 			for _, o := range owners.Owners {
 				if o.Policy != nil {
@@ -62,13 +62,13 @@ func TestWorkersAndOwnersAreFound(t *testing.T) {
 	h.ask("owners.rm", `{"owner":"initech"}`)
 	policies(1)
 	require.Equal(t, 2, owners.Total)
-	page, err := c.FindOwners(t.Context(), control.FindOwners{Match: "E", Limit: 1})
+	page, err := control.Ask(t.Context(), c, control.OwnersFind, control.FindOwners{Match: "E", Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, []any{2, "Globex"}, []any{page.Total, page.Next})
 
 	require.NoError(t, h.fleet.store.Remove(t.Context(), "Globex", "shop"))
 	require.Eventually(t, func() bool {
-		owners, err = c.FindOwners(t.Context(), control.FindOwners{Match: "globex"})
+		owners, err = control.Ask(t.Context(), c, control.OwnersFind, control.FindOwners{Match: "globex"})
 		return err == nil && owners.Total == 0
 	}, patience, patience/1000)
 }

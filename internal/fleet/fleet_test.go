@@ -161,8 +161,7 @@ func (h *house) deploy(owner, name, code string, manifest ...string) *events.Wor
 // inEffect returns when a deployment is in effect in all processes.
 func (h *house) inEffect(d deploy.Deployed) {
 	h.t.Helper()
-	fleet := &control.Remote{NC: h.nc, JS: h.js, Subjects: events.DefaultPrefix}
-	_, err := fleet.Await(context.Background(), d.Worker.Target(), d.Deployment)
+	_, err := control.NewClient(h.nc, events.DefaultPrefix, "").Await(context.Background(), d.Worker.Target(), d.Deployment)
 	require.NoError(h.t, err)
 }
 

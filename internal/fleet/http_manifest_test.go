@@ -215,18 +215,18 @@ func TestStoredRequestsOutliveProcesses(t *testing.T) {
 	}, patience, 10*time.Millisecond)
 }
 
-// A deploy at the owner's door is bound to the owner's hosts too.
-func TestRoutesAtTheDoor(t *testing.T) {
+// A deploy by the owner API is bound to the owner's hosts too.
+func TestRoutesByTheOwnerAPI(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t, withWeb)
 	r := uploaded(t, h.nc, "acme", "w", `export default { fetch: () => new Response("x") }`)
 	r.Spec.HTTP = &events.HTTP{Routes: []string{"a.example/*"}}
-	_, failure := deployAtDoor(t, h.nc, "acme", r)
+	_, failure := deployAsOwner(t, h.nc, "acme", r)
 	require.Contains(t, failure, "the owner may not have host a.example")
 	code, _, errs := h.command("", "owners", "set", "acme", "--hosts", "a.example")
 	require.Zero(t, code, errs)
 	r.Bundle = uploaded(t, h.nc, "acme", "w", `export default { fetch: () => new Response("x") }`).Bundle // an answered deploy has removed it
-	_, failure = deployAtDoor(t, h.nc, "acme", r)
+	_, failure = deployAsOwner(t, h.nc, "acme", r)
 	require.Empty(t, failure)
 }
 

@@ -120,7 +120,7 @@ func TestProcessThatLeftIsNotWaitedFor(t *testing.T) {
 	require.NoError(t, nc.Flush())
 	defer func() { _ = sub.Unsubscribe() }()
 	require.NoError(t, nc.Flush())
-	c := &control.Remote{NC: nc, Subjects: "pinwheel"}
+	c := control.NewClient(nc, "pinwheel", "")
 	a, err := c.Await(t.Context(), "acme/w", events.Deployment{Number: 2, Split: []events.Share{{Version: "2-b", Percent: 100}}})
 	require.NoError(t, err)
 	require.Equal(t, "active in 1 of 1 process", a.String())

@@ -276,7 +276,7 @@ func TestABadKeyFileStopsTheStart(t *testing.T) {
 	require.ErrorContains(t, Supervise(t.Context(), cfg, zerolog.Nop(), &output{}, func(string, string, string) {}), "line 1 is no age identity")
 }
 
-// Endpoints take only what is encrypted for that name, so that later the owner's door can use them.
+// Endpoints take only what is encrypted for that name, so that later the owner API can use them.
 func TestSecretEndpoints(t *testing.T) {
 	t.Parallel()
 	key, recipient := newKey(t)
@@ -285,7 +285,7 @@ func TestSecretEndpoints(t *testing.T) {
 	n := secrets.Name{Owner: "acme", Worker: "w", Name: "KEY"}
 	sealed, err := secrets.Seal(n, "value", recipient)
 	require.NoError(t, err)
-	_, err = client.SetSecret(t.Context(), control.SetSecret{Name: n, Sealed: sealed})
+	_, err = control.Ask(t.Context(), client, control.SecretsSet, control.SetSecret{Name: n, Sealed: sealed})
 	require.NoError(t, err)
 	for want, r := range map[string]control.SetSecret{
 		"its ciphertext was made for acme/w KEY": {Name: secrets.Name{Owner: "beta", Name: "KEY"}, Sealed: sealed},
@@ -293,21 +293,21 @@ func TestSecretEndpoints(t *testing.T) {
 		"sealed has 0 bytes":                     {Name: n},
 		`owner "a b"`:                            {Name: secrets.Name{Owner: "a b", Name: "KEY"}, Sealed: sealed},
 	} {
-		_, err := client.SetSecret(t.Context(), r)
+		_, err := control.Ask(t.Context(), client, control.SecretsSet, r)
 		require.ErrorContains(t, err, want)
 	}
-	list, err := client.ListSecrets(t.Context(), control.ListSecrets{OwnerName: control.OwnerName{Owner: "acme"}})
+	list, err := control.Ask(t.Context(), client, control.SecretsList, control.ListSecrets{OwnerName: control.OwnerName{Owner: "acme"}})
 	require.NoError(t, err)
 	require.Len(t, list.Secrets, 1)
 	require.Equal(t, []string{recipient}, list.Secrets[0].Recipients)
 	h.deploy("acme", "w", keyWorker, `{"secrets": ["KEY"]}`)
-	_, err = client.RemoveSecret(t.Context(), control.SecretName{Name: n})
+	_, err = control.Ask(t.Context(), client, control.SecretsRemove, control.SecretName{Name: n})
 	require.ErrorContains(t, err, "is named by acme/w")
-	_, err = client.RemoveSecret(t.Context(), control.SecretName{Name: n, Force: true})
+	_, err = control.Ask(t.Context(), client, control.SecretsRemove, control.SecretName{Name: n, Force: true})
 	require.NoError(t, err)
-	_, err = client.RemoveSecret(t.Context(), control.SecretName{Name: n, Force: true})
+	_, err = control.Ask(t.Context(), client, control.SecretsRemove, control.SecretName{Name: n, Force: true})
 	require.ErrorContains(t, err, "no such secret: acme/w KEY")
-	_, err = control.NewClient(h.nc, events.DefaultPrefix, "").SetSecret(t.Context(), control.SetSecret{Name: n, Sealed: sealed})
+	_, err = control.Ask(t.Context(), control.NewClient(h.nc, events.DefaultPrefix, ""), control.SecretsSet, control.SetSecret{Name: n, Sealed: sealed})
 	require.ErrorContains(t, err, "secrets.set needs the header Authorization")
 }
 

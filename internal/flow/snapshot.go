@@ -31,7 +31,7 @@ func Take(ctx context.Context, client *control.Client) (s Snapshot, err error) {
 	if err != nil {
 		return s, fmt.Errorf("ask the processes: %w", err)
 	}
-	if s.Stored, err = client.Stats(ctx); err != nil {
+	if s.Stored, err = control.Ask(ctx, client, control.GetStats, control.None{}); err != nil {
 		return s, fmt.Errorf("ask what is stored: %w", err)
 	}
 	return s, nil

@@ -15,12 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/cli"
+	"github.com/pinwheel-run/pinwheel/internal/modulecheck"
 )
 
 // asMain makes the test binary run as pinwheel.
 const asMain = "PINWHEEL_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
+	modulecheck.BeChild()
 	if os.Getenv(asMain) != "" {
 		_ = os.Unsetenv(asMain)
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

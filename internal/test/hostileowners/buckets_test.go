@@ -35,7 +35,7 @@ func fullBuckets(t *testing.T, f *fleet) (harm string) {
 	return ""
 }
 
-// deployAs deploys a version of 200 kB at the owner's door, and returns the code and the text of a refusal.
+// deployAs deploys a version of 200 kB by the owner API, and returns the code and the text of a refusal.
 func (f *fleet) deployAs(owner, worker string, n int) (code, text string) {
 	f.t.Helper()
 	nc := f.as(owner)
@@ -48,7 +48,7 @@ func (f *fleet) deployAs(owner, worker string, n int) (code, text string) {
 	sum := sha256.Sum256([]byte(module))
 	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
-	_, err = control.Deploy(ctx, control.NewOwnerClient(nc, string(subjects), owner), control.DeployVersion{
+	_, err = control.Ask(ctx, control.NewOwnerClient(nc, string(subjects), owner), control.VersionsDeploy, control.DeployVersion{
 		WorkerName: control.WorkerName{Worker: worker}, File: "w.js",
 		Bundle: control.UploadedBundle{ID: b.ID, Parts: b.Parts, Code: len(module), SHA256: hex.EncodeToString(sum[:])},
 	})

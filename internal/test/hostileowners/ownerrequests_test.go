@@ -11,7 +11,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// requestFlood has acme ask at its owner's door without end. Meanwhile beta asks, and calls a worker.
+// requestFlood has acme ask the owner API without end. Meanwhile beta asks, and calls a worker.
 func requestFlood(t *testing.T, f *fleet) (harm string) {
 	f.deploy("beta", "w", `export default { task() { return 1; } }`, "")
 	acme, beta := f.as("acme"), f.as("beta")

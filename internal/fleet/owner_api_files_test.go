@@ -64,10 +64,10 @@ func TestAnOwnerDeploysFiles(t *testing.T) {
 	require.NotContains(t, out, "stored 5")
 	require.Empty(t, h.fileKeys())
 	acme := as(t, h.fleet.cfg.NatsURL, "acme")
-	require.Empty(t, storeAtDoor(t, acme, "acme", storing(t, acme, "acme", big)), "a deploy that was cut has stored it")
+	require.Empty(t, storeAsOwner(t, acme, "acme", storing(t, acme, "acme", big)), "a deploy that was cut has stored it")
 	code, out = h.deployBy("acme", dir)
 	require.Zero(t, code, out)
-	require.Contains(t, out, "stored 4 files, ", "three, and their list")
+	require.Contains(t, out, "stored 3 files, ", "their list is not counted")
 	for path, want := range map[string]string{"/": strings.Repeat("<p>home</p>", 1000), "/other": "other", "/empty.txt": "", "/big.bin": big, "/same.bin": big, "/old": "other", "/none": "other"} {
 		resp, body := w.ask("GET", "acme/site", path, "")
 		require.Equal(t, 200, resp.StatusCode, path)
@@ -82,7 +82,7 @@ func TestAnOwnerDeploysFiles(t *testing.T) {
 	project(t, dir, map[string]string{"dist/other.html": "changed"})
 	code, out = h.deployBy("acme", dir)
 	require.Zero(t, code, out)
-	require.Contains(t, out, "stored 2 files, ", "one, and the list")
+	require.Contains(t, out, "stored 1 file, ", "its list is not counted")
 	require.Eventually(t, func() bool {
 		_, body := w.ask("GET", "acme/site", "/other", "")
 		return body == "changed"
@@ -105,8 +105,8 @@ func TestAnOwnerDeploysFiles(t *testing.T) {
 	require.NoError(t, h.fleet.Workers().Remove(t.Context(), "acme", "site"))
 	code, out = h.deployBy("acme", dir)
 	require.Zero(t, code, out)
-	require.Equal(t, control.FilesMissing{Missing: []string{}}, missingOf(t, acme, "acme", assetsHash(big)))
-	require.Equal(t, control.FilesMissing{Missing: []string{assetsHash(big)}}, missingOf(t, as(t, h.fleet.cfg.NatsURL, "beta"), "beta", assetsHash(big)), "owners share nothing")
+	require.Equal(t, control.MissingHashes{Missing: []string{}}, missingOf(t, acme, "acme", assetsHash(big)))
+	require.Equal(t, control.MissingHashes{Missing: []string{assetsHash(big)}}, missingOf(t, as(t, h.fleet.cfg.NatsURL, "beta"), "beta", assetsHash(big)), "owners share nothing")
 }
 
 func assetsHash(data string) string {
@@ -114,11 +114,11 @@ func assetsHash(data string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func missingOf(t *testing.T, nc *nats.Conn, owner string, hashes ...string) (m control.FilesMissing) {
+func missingOf(t *testing.T, nc *nats.Conn, owner string, hashes ...string) (m control.MissingHashes) {
 	t.Helper()
 	body, err := json.Marshal(control.MissingFiles{Hashes: hashes})
 	require.NoError(t, err)
-	answer, failure := atDoor(t, nc, owner, "files.missing", string(body))
+	answer, failure := askAsOwner(t, nc, owner, "files.missing", string(body))
 	require.Empty(t, failure)
 	require.NoError(t, json.Unmarshal([]byte(answer), &m))
 	return m
@@ -139,11 +139,11 @@ func storing(t *testing.T, nc *nats.Conn, owner string, files ...string) control
 	return r
 }
 
-func storeAtDoor(t *testing.T, nc *nats.Conn, owner string, r control.StoreFiles) (failure string) {
+func storeAsOwner(t *testing.T, nc *nats.Conn, owner string, r control.StoreFiles) (failure string) {
 	t.Helper()
 	body, err := json.Marshal(r)
 	require.NoError(t, err)
-	_, failure = atDoor(t, nc, owner, "files.store", string(body))
+	_, failure = askAsOwner(t, nc, owner, "files.store", string(body))
 	return failure
 }
 
@@ -177,15 +177,15 @@ func TestFilesThatLie(t *testing.T) {
 	} {
 		r := storing(t, acme, "acme", "first", "second")
 		c.change(&r)
-		failure := storeAtDoor(t, acme, "acme", r)
+		failure := storeAsOwner(t, acme, "acme", r)
 		require.True(t, strings.HasPrefix(failure, c.want), "%s: %q", name, failure)
 	}
 	require.Empty(t, h.fileKeys())
 
 	// Parts of another owner cannot be named.
 	theirs := storing(t, beta, "beta", "secret of beta")
-	require.Contains(t, storeAtDoor(t, acme, "acme", theirs), "400 part 0 of 1 of body "+theirs.ID+" is not there")
-	require.Empty(t, storeAtDoor(t, beta, "beta", theirs))
+	require.Contains(t, storeAsOwner(t, acme, "acme", theirs), "400 part 0 of 1 of body "+theirs.ID+" is not there")
+	require.Empty(t, storeAsOwner(t, beta, "beta", theirs))
 	for _, key := range h.fileKeys() {
 		require.True(t, strings.HasPrefix(key, "beta."), key)
 	}
@@ -198,16 +198,16 @@ func TestFilesThatLie(t *testing.T) {
 	deployed := func(hash string) string {
 		r := uploaded(t, acme, "acme", "w", goodVersion)
 		r.Spec.Assets = &events.Assets{Directory: "dist", Files: hash}
-		_, failure := deployAtDoor(t, acme, "acme", r)
+		_, failure := deployAsOwner(t, acme, "acme", r)
 		return failure
 	}
 	require.Contains(t, deployed(""), "400 assets.files is missing")
 	require.Contains(t, deployed("x"), "400 assets.files")
 	require.Contains(t, deployed(assetsHash("secret of beta")), "412 ")
 	good := list(one(5, "text/plain"))
-	require.Empty(t, storeAtDoor(t, acme, "acme", storing(t, acme, "acme", good)))
+	require.Empty(t, storeAsOwner(t, acme, "acme", storing(t, acme, "acme", good)))
 	require.Contains(t, deployed(assetsHash(good)), "412 deploy acme/w: 1 files of the version are not stored")
-	require.Empty(t, storeAtDoor(t, acme, "acme", storing(t, acme, "acme", "first")))
+	require.Empty(t, storeAsOwner(t, acme, "acme", storing(t, acme, "acme", "first")))
 	for text, want := range map[string]string{
 		list(one(6, "text/plain")):                                         `400 deploy acme/w: list of files: the file at "/a.txt" has 5 bytes, and not 6`,
 		list(one(5, "text/html\r\nSet-Cookie: a=b")):                       "400 deploy acme/w: list of files: the file at \"/a.txt\" is damaged",
@@ -216,7 +216,7 @@ func TestFilesThatLie(t *testing.T) {
 		`{"files":{},"headers":[{"path":"/a","set":[["A","b\r\nC: d"]]}]}`: "400 deploy acme/w: list of files: ",
 		"no list": "400 deploy acme/w: list of files: ",
 	} {
-		require.Empty(t, storeAtDoor(t, acme, "acme", storing(t, acme, "acme", text)))
+		require.Empty(t, storeAsOwner(t, acme, "acme", storing(t, acme, "acme", text)))
 		failure := deployed(assetsHash(text))
 		require.True(t, strings.HasPrefix(failure, want), "%s: %q", text, failure)
 	}
@@ -250,7 +250,7 @@ func TestFilesThatLie(t *testing.T) {
 		}
 		require.LessOrEqual(t, h.bytesOf("beta"), int64(100_000))
 	}
-	require.Contains(t, storeAtDoor(t, beta, "beta", storing(t, beta, "beta", strings.Repeat("x", 100_000))), "403 files of owner beta are refused: ")
+	require.Contains(t, storeAsOwner(t, beta, "beta", storing(t, beta, "beta", strings.Repeat("x", 100_000))), "403 files of owner beta are refused: ")
 	require.Positive(t, h.bytesOf("beta"), "what can never fit makes no room")
 }
 

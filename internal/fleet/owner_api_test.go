@@ -33,9 +33,9 @@ func (h *house) layFor(owner string) uint64 {
 	return ack.Sequence
 }
 
-// atDoor asks at an owner's door, again while it is asked too often. It returns the answer as text, or its error as
+// askAsOwner asks to the owner API, again while it is asked too often. It returns the answer as text, or its error as
 // "CODE text".
-func atDoor(t *testing.T, nc *nats.Conn, owner, name, body string) (answer, failure string) {
+func askAsOwner(t *testing.T, nc *nats.Conn, owner, name, body string) (answer, failure string) {
 	t.Helper()
 	var r *nats.Msg
 	require.Eventually(t, func() bool {
@@ -50,8 +50,8 @@ func atDoor(t *testing.T, nc *nats.Conn, owner, name, body string) (answer, fail
 	return string(r.Data), ""
 }
 
-// doorNames are the endpoints that are answered at the owner's door.
-func (h *house) doorNames() (names []string) {
+// ownerNames are the endpoints that are answered by the owner API.
+func (h *house) ownerNames() (names []string) {
 	h.t.Helper()
 	for _, e := range ask[micro.Info](h, "$SRV.INFO.pinwheel", 1)[0].Endpoints {
 		if name, ok := strings.CutPrefix(e.Subject, "pinwheel.owner.*."); ok {
@@ -65,8 +65,8 @@ const doorWorker = `export default { task(event) { console.log("ran for " + even
 
 var doorManifest = `{"schedules":[{"name":"night","cron":"0 3 * * *"}]}`
 
-// TestOwnersDoor is what an owner can do with its own NATS user, and what it cannot: see and name what is another's.
-func TestOwnersDoor(t *testing.T) {
+// TestOwnerAPI is what an owner can do with its own NATS user, and what it cannot: see and name what is another's.
+func TestOwnerAPI(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		file     string
@@ -82,16 +82,16 @@ func TestOwnersDoor(t *testing.T) {
 				h.deploy(owner, "gone", doorWorker, "{}")
 			}
 			mine, foreign := h.layFor("acme"), h.layFor("beta")
-			h.ownDoor(t, acme, mine)
-			h.foreignDoor(t, acme, beta, foreign)
-			_, failure := atDoor(t, beta, "beta", "dead.show", fmt.Sprintf(`{"id":%d}`, foreign))
+			h.ownAPI(t, acme, mine)
+			h.foreignAPI(t, acme, beta, foreign)
+			_, failure := askAsOwner(t, beta, "beta", "dead.show", fmt.Sprintf(`{"id":%d}`, foreign))
 			require.Empty(t, failure, "beta's letter is as it was")
 		})
 	}
 }
 
-// ownDoor does everything that an owner may do with its own.
-func (h *house) ownDoor(t *testing.T, acme *nats.Conn, mine uint64) {
+// ownAPI does everything that an owner may do with its own.
+func (h *house) ownAPI(t *testing.T, acme *nats.Conn, mine uint64) {
 	for _, c := range [][3]string{
 		{"workers.list", "", `"owner":"acme","name":"gone"`},
 		{"workers.list", `{"owner":"acme"}`, `"name":"w"`},
@@ -133,7 +133,7 @@ func (h *house) ownDoor(t *testing.T, acme *nats.Conn, mine uint64) {
 		{"dead.import", `{"body":{}}`, `{"stored":0,"there":0}`},
 		{"dead.jobs", "", `"jobs":[]`},
 	} {
-		answer, failure := atDoor(t, acme, "acme", c[0], c[1])
+		answer, failure := askAsOwner(t, acme, "acme", c[0], c[1])
 		require.Empty(t, failure, "%s %s", c[0], c[1])
 		require.Contains(t, answer, c[2], "%s %s", c[0], c[1])
 		require.NotContains(t, answer, "beta", "%s %s", c[0], c[1])
@@ -141,30 +141,30 @@ func (h *house) ownDoor(t *testing.T, acme *nats.Conn, mine uint64) {
 	feed, err := acme.SubscribeSync("pinwheel.feed.acme." + tailID)
 	require.NoError(t, err)
 	require.NoError(t, acme.Flush())
-	_, failure := atDoor(t, acme, "acme", "tail", fmt.Sprintf(`{"id":%q}`, tailID))
+	_, failure := askAsOwner(t, acme, "acme", "tail", fmt.Sprintf(`{"id":%q}`, tailID))
 	require.Empty(t, failure)
-	answer, failure := atDoor(t, acme, "acme", "dead.edit", fmt.Sprintf(`{"id":%d,"body":"{}"}`, mine))
+	answer, failure := askAsOwner(t, acme, "acme", "dead.edit", fmt.Sprintf(`{"id":%d,"body":"{}"}`, mine))
 	require.Empty(t, failure)
 	require.Contains(t, answer, fmt.Sprintf(`"was":%d`, mine))
-	answer, failure = atDoor(t, acme, "acme", "dead.replay", `{"all":true}`)
+	answer, failure = askAsOwner(t, acme, "acme", "dead.replay", `{"all":true}`)
 	require.Empty(t, failure)
 	var job struct{ Job, Owner, State string }
 	require.NoError(t, json.Unmarshal([]byte(answer), &job))
 	require.Equal(t, "acme", job.Owner)
 	require.Eventually(t, func() bool {
-		answer, failure = atDoor(t, acme, "acme", "dead.job", fmt.Sprintf(`{"job":%q}`, job.Job))
+		answer, failure = askAsOwner(t, acme, "acme", "dead.job", fmt.Sprintf(`{"job":%q}`, job.Job))
 		return failure == "" && strings.Contains(answer, `"state":"done"`)
 	}, patience, 5*time.Millisecond)
 	require.Contains(t, answer, `"done":1,"failed":0`, "only its own letter")
-	answer, _ = atDoor(t, acme, "acme", "dead.jobs", "")
+	answer, _ = askAsOwner(t, acme, "acme", "dead.jobs", "")
 	require.Contains(t, answer, job.Job)
 	entries(t, feed, func(list []tail.Entry) bool {
 		return len(list) > 0 && list[len(list)-1].Text == "ran for e"
 	})
 }
 
-// foreignDoor tries to see and to name what is beta's, as acme.
-func (h *house) foreignDoor(t *testing.T, acme, beta *nats.Conn, foreign uint64) {
+// foreignAPI tries to see and to name what is beta's, as acme.
+func (h *house) foreignAPI(t *testing.T, acme, beta *nats.Conn, foreign uint64) {
 	h2 := h.layFor("acme")
 	bodies := map[string][][2]string{ // endpoint → bodies, and what must be in the refusal
 		"workers.list":     {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"owner":">"}`, "403"}},
@@ -221,41 +221,41 @@ func (h *house) foreignDoor(t *testing.T, acme, beta *nats.Conn, foreign uint64)
 		"objects.rm":           {{`{"owner":"beta","bucket":"b","key":"k"}`, "403"}, {`{"bucket":"b","key":">"}`, "404"}},
 		"audit.list":           {{`{"owner":"beta"}`, "403"}, {`{"owner":"~"}`, "403"}, {`{"owner":"*"}`, "403"}},
 	}
-	names := h.doorNames()
+	names := h.ownerNames()
 	for name := range bodies {
 		require.Contains(t, names, name)
 	}
-	begun, failure := atDoor(t, beta, "beta", "dead.replay", `{"ids":[999999]}`)
+	begun, failure := askAsOwner(t, beta, "beta", "dead.replay", `{"ids":[999999]}`)
 	require.Empty(t, failure)
 	var betas struct{ Job string }
 	require.NoError(t, json.Unmarshal([]byte(begun), &betas))
 	for _, name := range names {
 		list, ok := bodies[name]
-		require.True(t, ok, "%s: an endpoint of the owner's door that this test does not try", name)
+		require.True(t, ok, "%s: an endpoint of the owner API that this test does not try", name)
 		for _, c := range list {
 			body := strings.ReplaceAll(c[0], "JOB", betas.Job)
-			_, failure := atDoor(t, acme, "acme", name, body)
+			_, failure := askAsOwner(t, acme, "acme", name, body)
 			require.True(t, strings.HasPrefix(failure, c[1]), "%s %s: %q is not %s", name, body, failure, c[1])
 			require.NotContains(t, failure, "secret of")
 		}
 	}
 	// Ids of others in a list are not found, one by one, and the job says no more than that.
 	for _, name := range []string{"dead.replay", "dead.purge"} {
-		answer, failure := atDoor(t, acme, "acme", name, fmt.Sprintf(`{"ids":[%d]}`, foreign))
+		answer, failure := askAsOwner(t, acme, "acme", name, fmt.Sprintf(`{"ids":[%d]}`, foreign))
 		require.Empty(t, failure)
 		var job struct{ Job string }
 		require.NoError(t, json.Unmarshal([]byte(answer), &job))
 		require.Eventually(t, func() bool {
-			answer, _ = atDoor(t, acme, "acme", "dead.job", fmt.Sprintf(`{"job":%q}`, job.Job))
+			answer, _ = askAsOwner(t, acme, "acme", "dead.job", fmt.Sprintf(`{"job":%q}`, job.Job))
 			return strings.Contains(answer, `"state":"done"`)
 		}, patience, 5*time.Millisecond)
 		require.Contains(t, answer, `"done":0,"failed":1`)
 		require.Contains(t, answer, fmt.Sprintf("no such dead letter: %d", foreign))
 	}
-	answer, _ := atDoor(t, acme, "acme", "dead.jobs", "")
+	answer, _ := askAsOwner(t, acme, "acme", "dead.jobs", "")
 	require.NotContains(t, answer, betas.Job)
 
-	// Other doors, wildcards, odd owners, reply subjects that are not acme's, and none: nothing is answered or done.
+	// Other owners, wildcards, odd owners, reply subjects that are not acme's, and none: nothing is answered or done.
 	before := len(h.dead())
 	spy, err := h.nc.SubscribeSync("_INBOX.beta.>")
 	require.NoError(t, err)
@@ -294,30 +294,30 @@ func (h *house) foreignDoor(t *testing.T, acme, beta *nats.Conn, foreign uint64)
 	require.Len(t, h.dead(), before)
 }
 
-// The door of one prefix is not that of another.
-func TestDoorsOfTwoPrefixes(t *testing.T) {
+// The owner API of one prefix is not that of another.
+func TestOwnerAPIsOfTwoPrefixes(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)
 	h.deploy("acme", "w", doorWorker)
 	_, err := h.nc.Request("other.owner.acme.workers.list", nil, patience)
 	require.ErrorIs(t, err, nats.ErrNoResponders)
-	answer, failure := atDoor(t, h.nc, "acme", "workers.list", "")
+	answer, failure := askAsOwner(t, h.nc, "acme", "workers.list", "")
 	require.Empty(t, failure)
 	require.Contains(t, answer, `"name":"w"`)
 }
 
-// What JetStream answers to a publish is no request, also where an owner has it sent to another's door.
+// What JetStream answers to a publish is no request, also where an owner has it sent to another's API.
 func TestPubAcksAreNoRequests(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)
 	h.deploy("acme", "w", `export default { task() {} }`)
 	h.layFor("beta")
-	for _, name := range h.doorNames() {
+	for _, name := range h.ownerNames() {
 		require.NoError(t, h.nc.PublishRequest("pinwheel.events.task.acme.w", "pinwheel.owner.beta."+name, nil))
 	}
 	h.settled()
 	require.NoError(t, h.nc.Flush())
-	_, failure := atDoor(t, h.nc, "beta", "dead.list", "")
+	_, failure := askAsOwner(t, h.nc, "beta", "dead.list", "")
 	require.Empty(t, failure)
 	require.Len(t, h.dead(), 1)
 }
@@ -336,7 +336,7 @@ func TestRequestsOfOwnersAreLimited(t *testing.T) {
 	for range n {
 		require.NoError(t, h.nc.PublishRequest("pinwheel.owner.acme.workers.list", inbox, nil))
 	}
-	_, failure := atDoor(t, h.nc, "beta", "workers.list", "")
+	_, failure := askAsOwner(t, h.nc, "beta", "workers.list", "")
 	require.Empty(t, failure, "another owner is answered")
 	h.ask("workers.list", "")
 	count := func(result string) int {
@@ -369,16 +369,16 @@ func TestRequestsOfOwnersAreLimited(t *testing.T) {
 	h.deploy("acme", "gone", `export default { task() {} }`)
 	var last string
 	require.Eventually(t, func() bool {
-		_, last = atDoor(t, h.nc, "acme", "dead.replay", `{"all":true,"rate":0.01}`)
+		_, last = askAsOwner(t, h.nc, "acme", "dead.replay", `{"all":true,"rate":0.01}`)
 		return strings.HasPrefix(last, "503 this process does 2 jobs of owner acme")
 	}, patience, time.Second, last)
 	_, failure = h.control("dead.purge", `{"all":true,"dryRun":true}`)
 	require.Empty(t, failure)
 }
 
-// A fleet of this release with the permissions of an earlier one has no doors. Its control endpoints answer, and the
-// doctor says what is missing.
-func TestWithoutThePermissionForDoors(t *testing.T) {
+// A fleet of this release with the permissions of an earlier one has no owner API. Its control endpoints answer, and
+// the doctor says what is missing.
+func TestWithoutThePermissionForTheOwnerAPI(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA"} { // as natstest does
 		require.NoError(t, os.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-secret"))

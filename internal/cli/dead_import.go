@@ -7,75 +7,33 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+
+	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/control"
 )
 
-// exportAtDoor writes whole letters as JSON, one a line: those of ids, or those that s chooses.
-func exportAtDoor(ctx context.Context, e *env, s *selection, ids []uint64, w io.Writer, each func(deadletter.Progress)) (t deadletter.Counts, err error) {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	write := func(id uint64, j *events.LetterJSON, err error) error {
-		l := &events.DeadLetter{Seq: id}
-		if err == nil {
-			if l, err = j.Letter(); err == nil {
-				if err := enc.Encode(l.JSON(true)); err != nil {
-					return err
-				}
-			}
-		}
-		if t.Total = max(t.Total, t.Done+t.Failed+1); err == nil {
-			t.Done++
-		} else {
-			t.Failed++
-		}
-		each(deadletter.Progress{Letter: l, Err: err, Counts: t})
-		return nil
-	}
-	err = withDoor(e, func(c *control.Client) error {
-		if len(ids) > 0 {
-			t.Total = len(ids)
-			return exportIDs(ctx, c, ids, write)
-		}
-		r := control.ListLetters{Filter: s.Filter}
-		return everyPage(s.Limit, func(limit int) (int, bool, error) {
-			r.Limit = limit
-			page, err := c.WholeLetters(ctx, r)
+func newDeadImport(e *env) *cobra.Command {
+	return e.command(cobra.Command{
+		Use: "import [FILE]", Short: "Store exported dead letters again", Args: cobra.MaximumNArgs(1),
+		Long: "Stores the letters of an export, from stdin without FILE, except those that are there already. You can run it again after an\n" +
+			"interruption. A letter that was replayed or removed meanwhile comes back.",
+		Example: "  pinwheel dead import acme.ndjson",
+	}, func(ctx context.Context, args []string) error {
+		in := e.in
+		if len(args) > 0 && args[0] != "-" {
+			f, err := os.Open(args[0])
 			if err != nil {
-				return 0, false, err
+				return usage("%w", err)
 			}
-			r.After = page.Next
-			for _, id := range page.Unreadable {
-				if err := write(id, nil, fmt.Errorf("message %d: not a dead letter", id)); err != nil {
-					return 0, false, err
-				}
-			}
-			for _, j := range page.Letters {
-				if err := write(j.ID, j, nil); err != nil {
-					return 0, false, err
-				}
-			}
-			return len(page.Letters) + len(page.Unreadable), page.Next != 0, nil
-		})
+			defer func() { _ = f.Close() }()
+			in = f
+		}
+		return importDead(ctx, e, in)
 	})
-	return t, err
-}
-
-// exportIDs exports single letters. One that is not there does not end the export.
-func exportIDs(ctx context.Context, c *control.Client, ids []uint64, write func(uint64, *events.LetterJSON, error) error) error {
-	for _, id := range ids {
-		j, err := c.WholeLetter(ctx, id)
-		var refused *control.Error
-		if err != nil && (!errors.As(err, &refused) || refused.Code != 404) {
-			return err
-		}
-		if err := write(id, j, err); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // A body of letters is sent when it has this many letters or bytes. One letter may have more bytes.
@@ -84,7 +42,7 @@ const (
 	importBytes   = 2 << 20
 )
 
-// importing is an import at an owner's door.
+// importing is an import by the owner API.
 type importing struct {
 	e  *env
 	c  *control.Client
@@ -96,17 +54,26 @@ type importing struct {
 	first, last int // lines of the body
 }
 
-func importAtDoor(ctx context.Context, e *env, in io.Reader) error {
+// importDead stores the letters of in. The fleet's user restores them as they were; an owner has them checked.
+func importDead(ctx context.Context, e *env, in io.Reader) error {
 	i := &importing{e: e}
-	err := withDoor(e, func(c *control.Client) (err error) {
-		if i.up, err = openUpload(e); err != nil {
+	err := withFleet(ctx, e, func(c *control.Client) (err error) {
+		if c.Restores() {
+			i.t, err = control.Restore(ctx, c, in)
+			return err
+		}
+		if i.up, err = openUpload(e, e.cfg.Owner); err != nil {
 			return err
 		}
 		defer i.up.close()
 		i.c = c
 		return i.all(ctx, in)
 	})
-	return tellImported(ctx, e, i.t, err)
+	fmt.Fprintf(e.out, "%d imported, %d were there already\n", i.t.Stored, i.t.There)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w after line %d; the same command goes on with the others", ctx.Err(), i.t.Line)
+	}
+	return err
 }
 
 // all sends the letters of in. Those before a line that is no letter of the owner are stored.
@@ -164,10 +131,10 @@ func (i *importing) flush(ctx context.Context) error {
 	if i.letters == 0 {
 		return nil
 	}
-	body, err := storeBody(ctx, i.up, i.e.cfg.Owner, i.body.Bytes())
+	body, err := i.up.body(ctx, i.e.cfg.Owner, i.body.Bytes())
 	if err == nil {
 		var done control.ImportedLetters
-		done, err = i.c.ImportLetters(ctx, control.ImportLetters{Owner: i.e.cfg.Owner, Body: body})
+		done, err = control.Import(ctx, i.c, control.ImportLetters{Owner: i.e.cfg.Owner, Body: body})
 		i.t.Stored += done.Stored
 		i.t.There += done.There
 	}

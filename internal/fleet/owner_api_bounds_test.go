@@ -53,9 +53,9 @@ func TestRequestsOfOwnersAreBounded(t *testing.T) {
 	fields := regexp.MustCompile(`^400 unknown field "\?": a request may have ?(.*)$`)
 	scalar := regexp.MustCompile(`^400 field "[a-zA-Z]+" is a JSON string: it is (a number|a whole number, 0 or more|true or false)$`)
 	tried := 0
-	for _, name := range h.doorNames() {
+	for _, name := range h.ownerNames() {
 		ask := func(field, value string) string { // an owner for each endpoint: an owner may ask 100 times at once
-			_, failure := atDoor(t, h.nc, strings.ReplaceAll(name, ".", "-"), name, fmt.Sprintf(`{%q:%s}`, field, value))
+			_, failure := askAsOwner(t, h.nc, strings.ReplaceAll(name, ".", "-"), name, fmt.Sprintf(`{%q:%s}`, field, value))
 			return failure
 		}
 		m := fields.FindStringSubmatch(ask("?", "0"))
@@ -79,16 +79,16 @@ func TestRequestsOfOwnersAreBounded(t *testing.T) {
 		{"dead.edit", `{"id":1,"removeHeaders":` + listOf(`"X-A"`, 101) + `}`, "400 removeHeaders has 101 entries: it has at most 100"},
 		{"dead.replay", `{"all":true,"removeHeaders":` + listOf(`"X-A"`, 101) + `}`, "400 removeHeaders has 101 entries"},
 		{"dead.replay", `{"all":true,"rate":1e-9}`, "400 rate is 1e-09: it is a number a second, 0.001 to 1000000"},
-		{"dead.purge", `{"ids":` + listOf("1", 1001) + `}`, "400 ids has 1001 entries: at the owner's door"},
+		{"dead.purge", `{"ids":` + listOf("1", 1001) + `}`, "400 ids has 1001 entries: by the owner API"},
 		{"versions.deploy", `{"worker":"w","spec":{"schedules":` + listOf("{}", 20_000) + `}}`, "400 the request has 20003 objects and lists"},
 		{"versions.deploy", `{"worker":"w","steps":` + listOf("{}", 20_000) + `}`, "400 the request has 20002 objects and lists"},
 		{"files.missing", `{"hashes":[` + text + `]}`, "400 hashes has 5000 bytes"},
 		{"files.store", `{"files":[{"type":` + text + `}]}`, "400 type has 5000 bytes"},
 		{"versions.deploy", `{"worker":"w","bundle":{"id":` + text + `}}`, "400 id has 5000 bytes"},
 	} {
-		_, failure := atDoor(t, h.nc, "acme", c[0], c[1])
+		_, failure := askAsOwner(t, h.nc, "acme", c[0], c[1])
 		require.True(t, strings.HasPrefix(failure, c[2]), "%s: %.300s", c[0], failure)
 	}
-	_, failure := atDoor(t, h.nc, "acme", "workers.list", `{"owner":"`+strings.Repeat(`\"[{`, 500)+`"}`)
+	_, failure := askAsOwner(t, h.nc, "acme", "workers.list", `{"owner":"`+strings.Repeat(`\"[{`, 500)+`"}`)
 	require.True(t, strings.HasPrefix(failure, "403 owner"), "text is no structure: %s", failure)
 }

@@ -46,10 +46,10 @@ func jsonOf(t *testing.T, v any) string {
 	return string(text)
 }
 
-// done asks at an owner's door, and expects that it is done.
+// done asks to the owner API, and expects that it is done.
 func done[Answer any](t *testing.T, nc *nats.Conn, owner, name string, request any) (a Answer) {
 	t.Helper()
-	answer, failure := atDoor(t, nc, owner, name, jsonOf(t, request))
+	answer, failure := askAsOwner(t, nc, owner, name, jsonOf(t, request))
 	require.Empty(t, failure, name)
 	require.NoError(t, json.Unmarshal([]byte(answer), &a))
 	return a
@@ -75,7 +75,7 @@ func testOwnersData(t *testing.T, h *house, acme, beta *nats.Conn) {
 	require.NotEmpty(t, theirs.Next)
 
 	for name, body := range map[string]string{"kv.list": `{"namespace":"n"}`, "objects.list": `{"bucket":"b"}`} {
-		_, failure := atDoor(t, acme, "acme", name, body)
+		_, failure := askAsOwner(t, acme, "acme", name, body)
 		require.True(t, strings.HasPrefix(failure, "404 acme: the owner has no"), failure)
 	}
 	done[object](t, acme, "acme", "kv.put", object{"namespace": "n", "key": "mine", "value": []byte("mine")})
@@ -84,13 +84,13 @@ func testOwnersData(t *testing.T, h *house, acme, beta *nats.Conn) {
 		for name, request := range map[string]object{
 			"kv.get": {"namespace": "n", "key": key}, "kv.rm": {"namespace": "n", "key": key}, "objects.get": {"bucket": "b", "key": key}, "objects.rm": {"bucket": "b", "key": key},
 		} {
-			_, failure := atDoor(t, acme, "acme", name, jsonOf(t, request))
+			_, failure := askAsOwner(t, acme, "acme", name, jsonOf(t, request))
 			require.True(t, strings.HasPrefix(failure, "404 acme/"), "%s %q: %s", name, key, failure)
 		}
 	}
 	require.Equal(t, "mine", done[control.KeyList](t, acme, "acme", "kv.list", object{"namespace": "n"}).Keys[0].Name)
 	for name, request := range map[string]object{"kv.list": {"namespace": "n", "after": page.Next}, "objects.list": {"bucket": "b", "after": theirs.Next}} {
-		answer, failure := atDoor(t, acme, "acme", name, jsonOf(t, request))
+		answer, failure := askAsOwner(t, acme, "acme", name, jsonOf(t, request))
 		require.Contains(t, failure, "400 Invalid cursor", "%s: another owner's cursor: %s", name, answer)
 	}
 	for _, key := range keys { // of the same names
@@ -107,13 +107,13 @@ func testOwnersData(t *testing.T, h *house, acme, beta *nats.Conn) {
 	for name, request := range map[string]object{
 		"kv.put": {"namespace": "n", "key": "stolen", "body": b}, "objects.put": {"bucket": "b", "key": "stolen", "body": b}, "dead.import": {"body": b},
 	} {
-		_, failure := atDoor(t, acme, "acme", name, jsonOf(t, request))
+		_, failure := askAsOwner(t, acme, "acme", name, jsonOf(t, request))
 		require.Contains(t, failure, "400 part 0 of 1 of body "+b.ID+" is not there", name)
 	}
 	done[object](t, beta, "beta", "kv.put", object{"namespace": "n", "key": "long", "body": b})
 	got := done[control.StoredValue](t, beta, "beta", "kv.get", object{"namespace": "n", "key": "long"})
 	require.Equal(t, "secret of beta", string(got.Part))
-	_, failure := atDoor(t, beta, "beta", "kv.put", jsonOf(t, object{"namespace": "n", "key": "long", "body": b}))
+	_, failure := askAsOwner(t, beta, "beta", "kv.put", jsonOf(t, object{"namespace": "n", "key": "long", "body": b}))
 	require.Contains(t, failure, "is not there", "the parts are removed")
 	for _, key := range keys {
 		require.Equal(t, "beta's", string(done[control.StoredValue](t, beta, "beta", "kv.get", object{"namespace": "n", "key": key}).Part), key)
@@ -158,7 +158,7 @@ func testOwnersData(t *testing.T, h *house, acme, beta *nats.Conn) {
 	h.setPolicyOf("acme", events.Policy{KVBytes: 1 << 20, ObjectBytes: 1 << 20})
 	large := storedBody(t, acme, "acme", strings.Repeat("x", 2<<20))
 	require.Eventually(t, func() bool {
-		_, failure := atDoor(t, acme, "acme", "objects.put", jsonOf(t, object{"bucket": "b", "key": "large", "body": large}))
+		_, failure := askAsOwner(t, acme, "acme", "objects.put", jsonOf(t, object{"bucket": "b", "key": "large", "body": large}))
 		if failure == "" { // the policy has not come yet
 			large = storedBody(t, acme, "acme", strings.Repeat("x", 2<<20))
 		}
@@ -167,7 +167,7 @@ func testOwnersData(t *testing.T, h *house, acme, beta *nats.Conn) {
 	value := bytes.Repeat([]byte("x"), 500<<10)
 	require.Eventually(t, func() bool {
 		for i := range 4 {
-			if _, failure := atDoor(t, acme, "acme", "kv.put", jsonOf(t, object{"namespace": "n", "key": fmt.Sprint(i), "value": value})); failure != "" {
+			if _, failure := askAsOwner(t, acme, "acme", "kv.put", jsonOf(t, object{"namespace": "n", "key": fmt.Sprint(i), "value": value})); failure != "" {
 				require.Contains(t, failure, "413 the owner's data would have more bytes than the owner may store (policy kvBytes)")
 				return true
 			}
@@ -200,7 +200,7 @@ func testImportedLetters(t *testing.T, h *house, acme, beta *nats.Conn) {
 	before := len(h.dead())
 	imported := func(lines string) (answer, failure string) {
 		t.Helper()
-		return atDoor(t, acme, "acme", "dead.import", jsonOf(t, control.ImportLetters{Body: storedBody(t, acme, "acme", lines)}))
+		return askAsOwner(t, acme, "acme", "dead.import", jsonOf(t, control.ImportLetters{Body: storedBody(t, acme, "acme", lines)}))
 	}
 	raw := func(owner string) func(*events.LetterJSON) {
 		return func(j *events.LetterJSON) {
@@ -263,7 +263,7 @@ func testImportedLetters(t *testing.T, h *house, acme, beta *nats.Conn) {
 	}
 	r := control.ImportLetters{Body: storedBody(t, acme, "acme", same.String())}
 	for failure = ""; failure == ""; {
-		if answer, failure = atDoor(t, acme, "acme", "dead.import", jsonOf(t, r)); failure == "" {
+		if answer, failure = askAsOwner(t, acme, "acme", "dead.import", jsonOf(t, r)); failure == "" {
 			var one control.ImportedLetters
 			require.NoError(t, json.Unmarshal([]byte(answer), &one))
 			require.Greater(t, one.Next, r.From)
@@ -285,6 +285,6 @@ func testImportedLetters(t *testing.T, h *house, acme, beta *nats.Conn) {
 		one := done[control.ImportedLetters](t, acme, "acme", "dead.import", control.ImportLetters{Body: storedBody(t, acme, "acme", lines.String())})
 		return one.Next > 0 && one.Stored == one.Next && one.Stored < 5
 	}, patience, 600*time.Millisecond)
-	_, failure = atDoor(t, beta, "beta", "dead.import", jsonOf(t, control.ImportLetters{Body: storedBody(t, beta, "beta", letterLine(t, "beta", 2, nil))}))
+	_, failure = askAsOwner(t, beta, "beta", "dead.import", jsonOf(t, control.ImportLetters{Body: storedBody(t, beta, "beta", letterLine(t, "beta", 2, nil))}))
 	require.Empty(t, failure, "others are not charged")
 }

@@ -35,22 +35,22 @@ func uploaded(t *testing.T, nc *nats.Conn, owner, worker, code string) control.D
 	}
 }
 
-// deployAtDoor sends a request to deploy to an owner's door.
-func deployAtDoor(t *testing.T, nc *nats.Conn, owner string, r control.DeployVersion) (d control.DeployedVersion, failure string) {
+// deployAsOwner sends a request to deploy to the owner API.
+func deployAsOwner(t *testing.T, nc *nats.Conn, owner string, r control.DeployVersion) (d control.DeployedVersion, failure string) {
 	t.Helper()
 	body, err := json.Marshal(r)
 	require.NoError(t, err)
-	answer, failure := atDoor(t, nc, owner, "versions.deploy", string(body))
+	answer, failure := askAsOwner(t, nc, owner, "versions.deploy", string(body))
 	if failure == "" {
 		require.NoError(t, json.Unmarshal([]byte(answer), &d))
 	}
 	return d, failure
 }
 
-// mustDeployAtDoor deploys code as the newest version, and waits until it is in effect.
-func mustDeployAtDoor(t *testing.T, nc *nats.Conn, owner, worker, code string) control.DeployedVersion {
+// mustDeployAsOwner deploys code as the newest version, and waits until it is in effect.
+func mustDeployAsOwner(t *testing.T, nc *nats.Conn, owner, worker, code string) control.DeployedVersion {
 	t.Helper()
-	d, failure := deployAtDoor(t, nc, owner, uploaded(t, nc, owner, worker, code))
+	d, failure := deployAsOwner(t, nc, owner, uploaded(t, nc, owner, worker, code))
 	require.Empty(t, failure)
 	_, err := control.NewOwnerClient(nc, events.DefaultPrefix, owner).Await(t.Context(), owner+"/"+worker, d.Deployment)
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func mustDeployAtDoor(t *testing.T, nc *nats.Conn, owner, worker, code string) c
 func doneJob(t *testing.T, nc *nats.Conn, owner, job string) (answer string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		answer, _ = atDoor(t, nc, owner, "dead.job", fmt.Sprintf(`{"job":%q}`, job))
+		answer, _ = askAsOwner(t, nc, owner, "dead.job", fmt.Sprintf(`{"job":%q}`, job))
 		return strings.Contains(answer, `"state":"done"`)
 	}, patience, 5*time.Millisecond)
 	return answer
@@ -86,17 +86,17 @@ func TestAnOwnerDeploysRollsBackAndReplays(t *testing.T) {
 			url := natstest.StartConfigured(t, "../../deploy/nats/"+c.file)
 			h := openSecured(t, url, c.prefixes...)
 			acme, beta := as(t, url, "acme"), as(t, url, "beta")
-			first := mustDeployAtDoor(t, acme, "acme", "w", goodVersion)
+			first := mustDeployAsOwner(t, acme, "acme", "w", goodVersion)
 			require.True(t, first.Stored && first.Changed)
 			require.Equal(t, []events.Kind{events.Task}, first.Handlers)
-			mustDeployAtDoor(t, beta, "beta", "w", goodVersion)
-			second := mustDeployAtDoor(t, acme, "acme", "w", badVersion)
+			mustDeployAsOwner(t, beta, "beta", "w", goodVersion)
+			second := mustDeployAsOwner(t, acme, "acme", "w", badVersion)
 			require.Equal(t, 2, second.Number)
 
 			feed, err := acme.SubscribeSync("pinwheel.feed.acme." + tailID)
 			require.NoError(t, err)
 			require.NoError(t, acme.Flush())
-			_, failure := atDoor(t, acme, "acme", "tail", fmt.Sprintf(`{"id":%q}`, tailID))
+			_, failure := askAsOwner(t, acme, "acme", "tail", fmt.Sprintf(`{"id":%q}`, tailID))
 			require.Empty(t, failure)
 			publisher, err := client.New(acme)
 			require.NoError(t, err)
@@ -105,17 +105,17 @@ func TestAnOwnerDeploysRollsBackAndReplays(t *testing.T) {
 			require.NoError(t, publisher.Close())
 			var letters string
 			require.Eventually(t, func() bool {
-				letters, failure = atDoor(t, acme, "acme", "dead.list", "")
+				letters, failure = askAsOwner(t, acme, "acme", "dead.list", "")
 				return strings.Contains(letters, "bad version")
 			}, patience, 20*time.Millisecond, failure)
-			answer, failure := atDoor(t, acme, "acme", "deployments.rollback", `{"worker":"w","message":"orders were lost"}`)
+			answer, failure := askAsOwner(t, acme, "acme", "deployments.rollback", `{"worker":"w","message":"orders were lost"}`)
 			require.Empty(t, failure)
 			var back control.Redeployed
 			require.NoError(t, json.Unmarshal([]byte(answer), &back))
 			require.Equal(t, first.Version, back.Deployment.Base())
 			_, err = control.NewOwnerClient(acme, events.DefaultPrefix, "acme").Await(t.Context(), "acme/w", back.Deployment)
 			require.NoError(t, err)
-			answer, failure = atDoor(t, acme, "acme", "dead.replay", `{"all":true}`)
+			answer, failure = askAsOwner(t, acme, "acme", "dead.replay", `{"all":true}`)
 			require.Empty(t, failure)
 			var job struct{ Job string }
 			require.NoError(t, json.Unmarshal([]byte(answer), &job))
@@ -123,7 +123,7 @@ func TestAnOwnerDeploysRollsBackAndReplays(t *testing.T) {
 			entries(t, feed, func(list []tail.Entry) bool {
 				return len(list) > 0 && strings.HasPrefix(list[len(list)-1].Text, "good order")
 			})
-			changes, failure := atDoor(t, acme, "acme", "audit.list", "")
+			changes, failure := askAsOwner(t, acme, "acme", "audit.list", "")
 			require.Empty(t, failure)
 			require.Contains(t, changes, `"action":"versions.deploy"`)
 			require.Contains(t, changes, second.Version)
@@ -131,19 +131,19 @@ func TestAnOwnerDeploysRollsBackAndReplays(t *testing.T) {
 
 			// Another owner's worker is not named, and neither are its parts.
 			others := uploaded(t, beta, "beta", "w", goodVersion+"//")
-			_, failure = deployAtDoor(t, acme, "acme", others)
+			_, failure = deployAsOwner(t, acme, "acme", others)
 			require.Contains(t, failure, "400 part 0 of 1 of bundle "+others.Bundle.ID+" is not there")
 			others.Worker = "beta/w"
-			_, failure = deployAtDoor(t, acme, "acme", others)
+			_, failure = deployAsOwner(t, acme, "acme", others)
 			require.Contains(t, failure, `403 worker "beta/w" is not of owner acme`)
-			answer, failure = atDoor(t, beta, "beta", "versions.list", `{"worker":"w"}`)
+			answer, failure = askAsOwner(t, beta, "beta", "versions.list", `{"worker":"w"}`)
 			require.Empty(t, failure)
 			require.Equal(t, 1, strings.Count(answer, `"deployedAt"`), answer)
-			d, failure := deployAtDoor(t, beta, "beta", others)
+			d, failure := deployAsOwner(t, beta, "beta", others)
 			require.Empty(t, failure, "its parts are still there")
 			require.Equal(t, 2, d.Number)
 
-			_, failure = atDoor(t, acme, "acme", "workers.rm", `{"worker":"w"}`)
+			_, failure = askAsOwner(t, acme, "acme", "workers.rm", `{"worker":"w"}`)
 			require.Empty(t, failure)
 			require.Len(t, h.ask("workers.list", "")["workers"], 1, "beta's is left")
 		})
@@ -205,7 +205,7 @@ func TestUploadsThatLie(t *testing.T) {
 	} {
 		r := uploaded(t, h.nc, "acme", "w", goodVersion)
 		c.change(&r)
-		_, failure := deployAtDoor(t, h.nc, "acme", r)
+		_, failure := deployAsOwner(t, h.nc, "acme", r)
 		require.True(t, strings.HasPrefix(failure, c.want), "%s: %q", name, failure)
 		require.NotContains(t, failure, "s3cret")
 	}
@@ -216,7 +216,7 @@ func TestUploadsThatLie(t *testing.T) {
 		`{"worker":"a.b"}`:                                    "400 ",
 		`{}`:                                                  "400 ",
 	} {
-		_, failure := atDoor(t, h.nc, "acme", "versions.deploy", body)
+		_, failure := askAsOwner(t, h.nc, "acme", "versions.deploy", body)
 		require.True(t, strings.HasPrefix(failure, want), "%.80s: %q", body, failure)
 	}
 	require.Empty(t, h.ask("workers.list", "")["workers"])
@@ -224,7 +224,7 @@ func TestUploadsThatLie(t *testing.T) {
 	// Parts of refused bundles are removed. Those of a request that says nothing true of them stay their time.
 	r := uploaded(t, h.nc, "acme", "w", goodVersion)
 	r.File = ""
-	_, failure := deployAtDoor(t, h.nc, "acme", r)
+	_, failure := deployAsOwner(t, h.nc, "acme", r)
 	require.NotEmpty(t, failure)
 	s, err := h.js.Stream(t.Context(), events.StreamBodies)
 	require.NoError(t, err)
@@ -235,7 +235,7 @@ func TestUploadsThatLie(t *testing.T) {
 
 // A module that does not load is refused with the place of its fault, and one that loops when it has used its time.
 // Others are not disturbed.
-func TestModulesThatDoNotLoadAtTheDoor(t *testing.T) {
+func TestModulesThatDoNotLoadByTheOwnerAPI(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)
 	h.deploy("beta", "w", goodVersion)
@@ -246,22 +246,22 @@ func TestModulesThatDoNotLoadAtTheDoor(t *testing.T) {
 		`export default {}`:                    "422 acme/w is refused: no handler",
 		`let a = []; for (;;) a.push(new Array(1e5).fill(Math.random()))`: "422 acme/w is refused: ",
 	} {
-		_, failure := deployAtDoor(t, h.nc, "acme", uploaded(t, h.nc, "acme", "w", code))
+		_, failure := deployAsOwner(t, h.nc, "acme", uploaded(t, h.nc, "acme", "w", code))
 		require.True(t, strings.HasPrefix(failure, want), "%s: %q", code, failure)
 		require.Nil(t, h.reply(h.send(events.Task, "beta/w", "{}")).Failure)
 	}
 	r := uploaded(t, h.nc, "acme", "w", `console.log("loaded");`+goodVersion)
 	r.DryRun = true
-	d, failure := deployAtDoor(t, h.nc, "acme", r)
+	d, failure := deployAsOwner(t, h.nc, "acme", r)
 	require.Empty(t, failure)
 	require.Equal(t, []string{"info: acme/w: loaded"}, d.Output)
 	require.Len(t, h.ask("workers.list", "")["workers"], 1, "beta's only: a dry run stores nothing")
-	_, failure = deployAtDoor(t, h.nc, "acme", r)
+	_, failure = deployAsOwner(t, h.nc, "acme", r)
 	require.Contains(t, failure, "is not there", "its parts are removed")
 	require.NoError(t, h.fleet.CheckHealth(t.Context()))
 }
 
-// A policy bounds what an owner deploys at its door, and not what the fleet's user deploys for it.
+// A policy bounds what an owner deploys itself, and not what the fleet's user deploys for it.
 func TestOwnersDeployWithinTheirPolicy(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)
@@ -271,25 +271,25 @@ func TestOwnersDeployWithinTheirPolicy(t *testing.T) {
 		require.NoError(t, err)
 	}
 	set(events.Policy{MaxWorkers: 1})
-	_, failure := deployAtDoor(t, h.nc, "acme", uploaded(t, h.nc, "acme", "b", goodVersion))
+	_, failure := deployAsOwner(t, h.nc, "acme", uploaded(t, h.nc, "acme", "b", goodVersion))
 	require.Contains(t, failure, "403 acme/b is refused: owner acme has 1 workers, and may have 1 (maxWorkers)")
-	mustDeployAtDoor(t, h.nc, "acme", "a", badVersion)
-	mustDeployAtDoor(t, h.nc, "beta", "b", goodVersion)
+	mustDeployAsOwner(t, h.nc, "acme", "a", badVersion)
+	mustDeployAsOwner(t, h.nc, "beta", "b", goodVersion)
 	h.deploy("acme", "b", goodVersion)
-	_, failure = atDoor(t, h.nc, "acme", "workers.rm", `{"worker":"b"}`)
+	_, failure = askAsOwner(t, h.nc, "acme", "workers.rm", `{"worker":"b"}`)
 	require.Empty(t, failure)
-	_, failure = atDoor(t, h.nc, "acme", "workers.rm", `{"worker":"a"}`)
+	_, failure = askAsOwner(t, h.nc, "acme", "workers.rm", `{"worker":"a"}`)
 	require.Empty(t, failure)
-	mustDeployAtDoor(t, h.nc, "acme", "b", goodVersion)
+	mustDeployAsOwner(t, h.nc, "acme", "b", goodVersion)
 
 	set(events.Policy{CodeBytes: 4000})
-	_, failure = deployAtDoor(t, h.nc, "acme", uploaded(t, h.nc, "acme", "b", goodVersion+"//"+strings.Repeat("x", 4000)))
+	_, failure = deployAsOwner(t, h.nc, "acme", uploaded(t, h.nc, "acme", "b", goodVersion+"//"+strings.Repeat("x", 4000)))
 	require.Contains(t, failure, "and all may have 4000 (codeBytes)")
-	mustDeployAtDoor(t, h.nc, "acme", "b", badVersion)
+	mustDeployAsOwner(t, h.nc, "acme", "b", badVersion)
 	set(events.Policy{Ceilings: events.Limits{HeapMB: 64}})
 	r := uploaded(t, h.nc, "acme", "b", goodVersion)
 	r.Spec.Limits.HeapMB = 65
-	_, failure = deployAtDoor(t, h.nc, "acme", r)
+	_, failure = deployAsOwner(t, h.nc, "acme", r)
 	require.Contains(t, failure, "403 deploy acme/b: limits.heapMB is 65: this owner may have at most 64")
 }
 
@@ -303,7 +303,7 @@ func TestAProcessEndsBetweenPartsAndVersion(t *testing.T) {
 	h.stop()
 	h = openSecured(t, url, "_INBOX.{owner}.")
 	require.Empty(t, h.ask("workers.list", "")["workers"])
-	d, failure := deployAtDoor(t, acme, "acme", r)
+	d, failure := deployAsOwner(t, acme, "acme", r)
 	require.Empty(t, failure)
 	require.Equal(t, 1, d.Number)
 }

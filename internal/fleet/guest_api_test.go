@@ -35,8 +35,8 @@ func (o *overhearer) hear(m *nats.Msg) {
 }
 
 // Whatever a worker hands over, it reaches the events of its owner, its logs and those who wait for its replies: no
-// door, no feed of a tail, no control endpoint, no API of JetStream, and no other owner.
-func TestGuestsReachNobodysDoor(t *testing.T) {
+// API, no feed of a tail, no control endpoint, no API of JetStream, and no other owner.
+func TestGuestsReachNoOwnerAPI(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t)
 	const mark = "MARK7f3a"

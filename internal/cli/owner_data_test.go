@@ -42,12 +42,12 @@ func eachConfiguration(t *testing.T, test func(t *testing.T, f, owner *fleettest
 }
 
 // An owner's people use its keys and values with nothing but their NATS user, and see what the fleet's user sees.
-func TestKVAtTheOwnersDoor(t *testing.T) {
+func TestKVOfOwners(t *testing.T) {
 	t.Parallel()
-	eachConfiguration(t, testKVAtTheDoor)
+	eachConfiguration(t, testKVOfOwner)
 }
 
-func testKVAtTheDoor(t *testing.T, f, owner *fleettest.Fleet) {
+func testKVOfOwner(t *testing.T, f, owner *fleettest.Fleet) {
 	r := owner.Pinwheel("kv", "ls", "acme/space")
 	require.Equal(t, 1, r.Code)
 	require.Contains(t, r.Err, "acme: the owner has no KV data yet")
@@ -113,19 +113,19 @@ func testKVAtTheDoor(t *testing.T, f, owner *fleettest.Fleet) {
 	require.Equal(t, "beta's", f.Pinwheel("kv", "get", "beta/space", "k").Out)
 
 	changes := owner.Pinwheel("audit").Out
-	require.Regexp(t, `acme +kv.put +owner acme "\S+@\S+" +door \S+ +\{"key":"largest","namespace":"space","owner":"acme","with":\["value"\]\}`, changes)
+	require.Regexp(t, `acme +kv.put +owner acme "\S+@\S+" +owner-api \S+ +\{"key":"largest","namespace":"space","owner":"acme","with":\["value"\]\}`, changes)
 	require.Regexp(t, `acme +kv.rm +owner acme .*\{"key":"largest","namespace":"space","owner":"acme"\}`, changes)
 	require.Equal(t, 1, strings.Count(changes, "kv.rm"), "what changed nothing is not recorded")
 	require.NotContains(t, changes, "théy")
 }
 
 // So with its objects, of any size that a worker could store.
-func TestObjectsAtTheOwnersDoor(t *testing.T) {
+func TestObjectsOfOwners(t *testing.T) {
 	t.Parallel()
-	eachConfiguration(t, testObjectsAtTheDoor)
+	eachConfiguration(t, testObjectsOfOwner)
 }
 
-func testObjectsAtTheDoor(t *testing.T, f, owner *fleettest.Fleet) {
+func testObjectsOfOwner(t *testing.T, f, owner *fleettest.Fleet) {
 	r := owner.Pinwheel("objects", "ls", "acme/files")
 	require.Equal(t, 1, r.Code)
 	require.Contains(t, r.Err, "acme: the owner has no objects yet")
@@ -161,7 +161,7 @@ func testObjectsAtTheDoor(t *testing.T, f, owner *fleettest.Fleet) {
 	require.Contains(t, owner.Pinwheel("objects", "get", "beta/files", "k").Err, "beta/files is not of owner acme")
 	require.Contains(t, owner.Pinwheel("objects", "put", "acme/files", strings.Repeat("k", 1025), "--file", os.DevNull).Err, "object name is not valid")
 	changes := owner.Pinwheel("audit").Out
-	require.Regexp(t, `acme +objects.put +owner acme "\S+@\S+" +door \S+ +\{"bucket":"files","key":"by/person","owner":"acme","with":\["body","cont`, changes)
+	require.Regexp(t, `acme +objects.put +owner acme "\S+@\S+" +owner-api \S+ +\{"bucket":"files","key":"by/person","owner":"acme","with":\["body","cont`, changes)
 	require.Regexp(t, `acme +objects.rm +owner acme .*\{"bucket":"files","key":"by/person","owner":"acme"\}`, changes)
 
 	// The parts of bodies are gone.
@@ -194,12 +194,12 @@ func lay(t *testing.T, f *fleettest.Fleet, owner string, seq uint64, body []byte
 
 // An owner takes its dead letters out and brings them back, whatever is in them, and those of others stay where they
 // are.
-func TestLettersGoOutAndComeBackAtTheOwnersDoor(t *testing.T) {
+func TestLettersOfOwnersGoOutAndComeBack(t *testing.T) {
 	t.Parallel()
-	eachConfiguration(t, testLettersAtTheDoor)
+	eachConfiguration(t, testLettersOfOwner)
 }
 
-func testLettersAtTheDoor(t *testing.T, f, owner *fleettest.Fleet) {
+func testLettersOfOwner(t *testing.T, f, owner *fleettest.Fleet) {
 	bodies := [][]byte{
 		[]byte(`{"n":1}`), {0, 255}, bytes.Repeat([]byte{0xff}, 900<<10), bytes.Repeat([]byte{1}, 900<<10), nil, bytes.Repeat([]byte("text "), 100_000),
 	}
