@@ -131,10 +131,10 @@ var house = map[string]room{
 	},
 	// Which file answers which path. It stores nothing, and knows no NATS.
 	"deploy/fileroutes":    {pure: true},
-	"deploy/assets":        {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
+	"deploy/assets":        {pure: true, rooms: []string{"events", "internal/guard"}, libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
 	"internal/assetserver": {pure: true, rooms: []string{"deploy/assets", "events"}},
 	"internal/assetstore": {
-		pure: true, rooms: []string{"deploy/assets", "internal/resources", "internal/turns"}, libs: []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
+		pure: true, rooms: []string{"deploy/assets", "internal/guard", "internal/resources", "internal/turns"}, libs: []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
 		tests: []string{"internal/test/natstest"},
 	},
 	// Encrypts and decrypts secrets. It stores nothing, and knows no NATS.

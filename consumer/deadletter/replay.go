@@ -137,7 +137,7 @@ func (d *Store) replayMessage(letter *events.DeadLetter, o ReplayOptions) (*nats
 type Selection struct {
 	IDs    []uint64
 	Owner  string // with IDs: letters of others are not found; "" = any
-	Filter Filter
+	Filter Filter // with IDs: only its Wait counts
 }
 
 // Counts is the progress of an operation on many letters.
@@ -244,7 +244,7 @@ func interrupted(ctx context.Context, err error) error {
 func (d *Store) selected(ctx context.Context, s Selection, t *Counts) (iter.Seq2[*events.DeadLetter, error], error) {
 	if s.IDs != nil {
 		t.Total = len(s.IDs)
-		return d.getAll(ctx, s.IDs, s.Owner), nil
+		return d.getAll(ctx, s), nil
 	}
 	stream, err := d.open(ctx)
 	if err != nil {
@@ -266,13 +266,16 @@ func (d *Store) selected(ctx context.Context, s Selection, t *Counts) (iter.Seq2
 	}, nil
 }
 
-// getAll reads the letters with these numbers. For a letter that cannot be read it yields the number and the error.
-// If owner is not empty, letters of others, and messages that are no letters, are not found.
-func (d *Store) getAll(ctx context.Context, ids []uint64, owner string) iter.Seq2[*events.DeadLetter, error] {
+// getAll reads the letters of s.IDs. For a letter that cannot be read it yields the number and the error. If s.Owner is
+// not empty, letters of others, and messages that are no letters, are not found.
+func (d *Store) getAll(ctx context.Context, s Selection) iter.Seq2[*events.DeadLetter, error] {
 	return func(yield func(*events.DeadLetter, error) bool) {
-		for _, id := range ids {
+		for _, id := range s.IDs {
+			if s.Filter.Wait != nil && s.Filter.Wait(ctx) != nil {
+				return
+			}
 			l, err := d.Get(ctx, id)
-			if owner != "" && (errors.Is(err, ErrUndecodable) || err == nil && l.Owner != owner) {
+			if s.Owner != "" && (errors.Is(err, ErrUndecodable) || err == nil && l.Owner != s.Owner) {
 				l, err = nil, fmt.Errorf("%w: %d", ErrNoDeadLetter, id)
 			}
 			if l == nil {

@@ -43,6 +43,10 @@ type Filter struct {
 	MaxReplays    int            // and at most so often; 0 = no bound, and Never stands for 0
 	After         uint64         // only those with a greater number
 	Limit         int            // at most so many; 0 = no limit
+
+	// Wait is called before each letter is looked at, on the goroutine that reads them. Its error ends the list. nil =
+	// nothing waits.
+	Wait func(context.Context) error
 }
 
 // Never is Filter.MaxReplays for letters that were never replayed.
@@ -116,6 +120,12 @@ func (d *Store) List(ctx context.Context, f Filter) iter.Seq2[*events.DeadLetter
 			if err != nil {
 				yield(nil, fmt.Errorf("dead letters: %w", err))
 				return
+			}
+			if f.Wait != nil {
+				if err := f.Wait(ctx); err != nil {
+					yield(nil, err)
+					return
+				}
 			}
 			letter, err := decodeDead(m)
 			if err == nil && !chosen.passes(letter) {

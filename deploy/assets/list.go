@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // Bounds of the files of one version.
@@ -126,6 +128,9 @@ func checkShape(text []byte) error {
 		case c == ',':
 			commas++
 		}
+	}
+	if guard.FileLists.Off() {
+		return nil
 	}
 	if objects > maxObjects || arrays > maxArrays || commas > maxCommas || len(text) > MaxListText {
 		return fmt.Errorf("it has more than %d files, %d redirects or %d paths with headers, or more than %d bytes",

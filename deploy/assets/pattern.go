@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // pattern matches paths: :name is a piece of a segment that is not empty, * is any text. It compares segment by
@@ -53,7 +54,7 @@ func newPattern(text string) (*pattern, error) {
 	if len(found) == 0 {
 		return &pattern{exact: events.NewPath(text).Canonical()}, nil
 	}
-	if len(found) > maxPlaceholders {
+	if len(found) > maxPlaceholders && !guard.FileRules.Off() {
 		return nil, fmt.Errorf("%.100q has more than %d placeholders", text, maxPlaceholders)
 	}
 	for i, name := range found {
@@ -285,7 +286,7 @@ func checkFilled(what, text string) error {
 	switch {
 	case len(text) > maxRuleLine:
 		return fmt.Errorf("%s has %d bytes: at most %d are allowed", what, len(text), maxRuleLine)
-	case strings.Count(text, ":") > maxPlaceholders && len(named.FindAllString(text, maxPlaceholders+1)) > maxPlaceholders:
+	case strings.Count(text, ":") > maxPlaceholders && !guard.FileRules.Off() && len(named.FindAllString(text, maxPlaceholders+1)) > maxPlaceholders:
 		return fmt.Errorf("%s has more than %d placeholders", what, maxPlaceholders)
 	}
 	return nil

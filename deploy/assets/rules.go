@@ -3,6 +3,7 @@ package assets
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // Bounds of _headers and _redirects, as Cloudflare has them.
@@ -135,7 +137,7 @@ func (l *List) redirect(path string) (*Redirect, values) {
 
 // checkRules compiles and checks all rules.
 func (l *List) checkRules() error {
-	if len(l.Redirects) > maxRedirects+maxDynamic || len(l.Headers) > maxHeaders {
+	if (len(l.Redirects) > maxRedirects+maxDynamic || len(l.Headers) > maxHeaders) && !guard.FileLists.Off() {
 		return fmt.Errorf("it has %d redirects and %d paths with headers: at most %d and %d are allowed",
 			len(l.Redirects), len(l.Headers), maxRedirects+maxDynamic, maxHeaders)
 	}
@@ -166,7 +168,7 @@ func (l *List) checkRules() error {
 }
 
 func checkNumber(fixed, dynamic int) error {
-	if fixed > maxRedirects || dynamic > maxDynamic {
+	if (fixed > maxRedirects || dynamic > maxDynamic) && !guard.FileLists.Off() {
 		return fmt.Errorf("there are more than %d rules, or more than %d with * or :name", maxRedirects, maxDynamic)
 	}
 	return nil
@@ -312,6 +314,9 @@ func (l *List) Mark(path events.Path, h http.Header) {
 		return
 	}
 	set, left := map[string][]string{}, maxMarked
+	if guard.FileRules.Off() {
+		left = math.MaxInt
+	}
 	for i := range l.Headers {
 		r := &l.Headers[i]
 		found, ok := r.pattern.match(key)

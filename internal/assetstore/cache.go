@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // cache keeps what was read, up to a number of bytes. When it is full, the owner that has most in it gives up what it
@@ -89,7 +90,7 @@ func newCache(bytes int64) *cache {
 func cached[T any](ctx context.Context, c *cache, key cacheKey, read func(context.Context) (T, int64, error)) (value T, err error) {
 	c.mu.Lock()
 	if e := c.entries[key]; e != nil {
-		c.owners[key.owner].order.MoveToFront(e)
+		c.owners[shareOf(key)].order.MoveToFront(e)
 		c.mu.Unlock()
 		return e.Value.(*cacheEntry).value.(T), nil //nolint:errcheck,forcetypeassert // a key has values of one type
 	}
@@ -126,11 +127,19 @@ func cached[T any](ctx context.Context, c *cache, key cacheKey, read func(contex
 	return value, err
 }
 
+// shareOf is the owner whose share has a value.
+func shareOf(key cacheKey) string {
+	if guard.FileLists.Off() {
+		return "" // one share for all
+	}
+	return key.owner
+}
+
 // put keeps a value. The caller holds the lock.
 func (c *cache) put(e *cacheEntry) {
-	s := c.owners[e.key.owner]
+	s := c.owners[shareOf(e.key)]
 	if s == nil {
-		s = &share{owner: e.key.owner}
+		s = &share{owner: shareOf(e.key)}
 		c.owners[s.owner] = s
 		heap.Push(&c.largest, s)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
+	"github.com/pinwheel-run/pinwheel/internal/guard"
 )
 
 // readTimeout bounds one read from NATS, which several requests may wait for.
@@ -57,6 +58,10 @@ const ruleBytes = 512
 // Turn does work for an owner when it is its turn. f computes and waits for nothing. The error is that of ctx, when it
 // ends before f begins.
 func (s *Store) Turn(ctx context.Context, owner string, f func()) error {
+	if guard.FileRules.Off() {
+		f()
+		return nil
+	}
 	return s.turns.Do(ctx, owner, f)
 }
 

@@ -29,6 +29,7 @@ type CountLetters struct {
 	Kind   string `json:"kind,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Limit  int    `json:"limit,omitempty"` // rows of the answer
+	asker
 }
 
 // LetterCounts says how many dead letters there are.
@@ -59,7 +60,7 @@ func (s *Server) countLetters(ctx context.Context, r CountLetters) (LetterCounts
 	if err != nil {
 		return LetterCounts{}, err
 	}
-	c, err := s.counts.get(ctx, f.Owner, time.Now(), func(c *letterCount) { s.running.Go(func() { s.count(c, f.Owner) }) })
+	c, err := s.counts.get(ctx, f.Owner, time.Now(), func(c *letterCount) { s.running.Go(func() { s.count(c, f.Owner, r.by) }) })
 	if err != nil {
 		return LetterCounts{}, err
 	}
@@ -78,12 +79,15 @@ func (s *Server) countLetters(ctx context.Context, r CountLetters) (LetterCounts
 	return a, nil
 }
 
-// count counts the letters of an owner, or of all if it is "". The request that asked first may have ended.
-func (s *Server) count(c *letterCount, owner string) {
+// count counts the letters of an owner, or of all if it is "". The request that asked first may have ended. by is the
+// owner to whose API it came, who is charged for the CPU time, or "".
+func (s *Server) count(c *letterCount, owner, by string) {
 	ctx, stop := context.WithTimeout(s.life, countTime)
 	defer stop()
-	rows, err := s.dead.CountEach(ctx, owner)
-	c.end(rows, err, time.Now())
+	s.gate.job(by, func(func(context.Context) error) {
+		rows, err := s.dead.CountEach(ctx, owner)
+		c.end(rows, err, time.Now())
+	})
 }
 
 // letterCounts are the counts that a process keeps, by owner. "" has those of all owners.

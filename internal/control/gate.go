@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -32,8 +33,8 @@ type ownerRequest struct {
 }
 
 // gate decides which requests of owners are handled, by their subjects alone. It bounds how many of each owner there
-// are, and how much CPU time these take. A request that is refused costs a few hundred nanoseconds, so that a flood of
-// one owner does not delay the requests of others, which come by the same subscription.
+// are, and how much CPU time these and the jobs that they start take. A request that is refused costs a few hundred
+// nanoseconds, so that a flood of one owner does not delay the requests of others, which come by the same subscription.
 type gate struct {
 	queue    *perowner.Queue[ownerRequest]
 	requests perowner.Rates
@@ -55,10 +56,49 @@ func newGate(handle func(ownerRequest), metrics prometheus.Registerer) *gate {
 	bounds := perowner.Bounds{Most: maxOwnersWaiting, MostBytes: maxOwnersBytes, Workers: maxOwners, PerOwner: maxPerOwner}
 	g.queue = perowner.NewQueue(bounds, func(r ownerRequest) {
 		g.handled.Inc()
-		took := perowner.CPU(func() { handle(r) })
-		g.time.Charge(r.owner, int(took.Microseconds()), time.Now())
+		g.charge(r.owner, perowner.CPU(func() { handle(r) }))
 	})
 	return g
+}
+
+// charge charges an owner for CPU time. It returns how long the owner has to wait for more.
+func (g *gate) charge(owner string, used time.Duration) (owes time.Duration) {
+	now := time.Now()
+	g.time.Charge(owner, int(used.Microseconds()), now)
+	return g.time.Owes(owner, now)
+}
+
+// chargedAt is how much CPU time a job has used when its owner is charged for it.
+const chargedAt = time.Millisecond
+
+// job calls do, which works for an owner after a request was answered, and charges the owner for the CPU time. do calls
+// wait before each piece of its work: it returns when the owner has time left, or with the error of ctx. Jobs of
+// operators, whose owner is "", are neither charged nor held.
+func (g *gate) job(owner string, do func(wait func(context.Context) error)) {
+	if owner == "" {
+		do(context.Context.Err)
+		return
+	}
+	perowner.Metered(func(lap func() time.Duration) {
+		used := time.Duration(0)
+		defer func() { g.charge(owner, used+lap()) }()
+		do(func(ctx context.Context) error {
+			if used += lap(); used >= chargedAt {
+				g.charge(owner, used)
+				used = 0
+			}
+			for owes := g.time.Owes(owner, time.Now()); owes > 0; owes = g.time.Owes(owner, time.Now()) {
+				select {
+				case <-ctx.Done():
+				case <-time.After(owes):
+				}
+				if ctx.Err() != nil {
+					break
+				}
+			}
+			return ctx.Err()
+		})
+	})
 }
 
 // RegisterMetrics registers the metrics of this package, unless metrics is nil: requests of owners by their result.

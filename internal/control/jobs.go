@@ -104,8 +104,11 @@ func (j *job) ended(t deadletter.Counts, err error) {
 	}
 }
 
-// begin starts a job and returns its first state.
-func (s *Server) begin(does, owner string, dryRun bool, do func(context.Context, func(deadletter.Progress)) (deadletter.Counts, error)) (Job, error) {
+// doJob does the work of a job. It calls wait before each letter, and each after it.
+type doJob func(ctx context.Context, wait func(context.Context) error, each func(deadletter.Progress)) (deadletter.Counts, error)
+
+// begin starts a job and returns its first state. The CPU time of the job is charged to its owner.
+func (s *Server) begin(does, owner string, dryRun bool, do doJob) (Job, error) {
 	ctx, cancel := context.WithCancel(s.life)
 	j := &job{cancel: cancel, owner: owner}
 	j.state = Job{Does: does, State: "running", DryRun: dryRun, Owner: owner, Node: s.node, Began: time.Now().UTC()}
@@ -115,10 +118,9 @@ func (s *Server) begin(does, owner string, dryRun bool, do func(context.Context,
 	}
 	s.running.Go(func() {
 		defer cancel()
-		t, err := do(ctx, j.step)
-		j.ended(t, err)
+		s.gate.job(owner, func(wait func(context.Context) error) { j.ended(do(ctx, wait, j.step)) })
 		now := j.now()
-		s.cfg.Log.Info().Str("job", now.Job).Str("does", does).Str("state", now.State).Int("done", t.Done).Int("failed", t.Failed).Msg("job of dead letters")
+		s.cfg.Log.Info().Str("job", now.Job).Str("does", does).Str("state", now.State).Int("done", now.Done).Int("failed", now.Failed).Msg("job of dead letters")
 	})
 	return j.now(), nil
 }
@@ -135,7 +137,8 @@ func (s *Server) replay(_ context.Context, r Replay) (Job, error) {
 	}
 	o.Runs = WhoRuns(func(context.Context) (*deploy.Store, error) { return s.workers, nil })
 	o.Unnoted = func(err error) { s.cfg.Log.Warn().Err(err).Msg("replays could not be noted") }
-	return s.begin("replay", r.by, o.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Counts, error) {
+	return s.begin("replay", r.by, o.DryRun, func(ctx context.Context, wait func(context.Context) error, each func(deadletter.Progress)) (deadletter.Counts, error) {
+		sel.Filter.Wait = wait
 		return s.dead.ReplayAll(ctx, sel, o, each)
 	})
 }
@@ -146,7 +149,8 @@ func (s *Server) purge(_ context.Context, r Selection) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	return s.begin("purge", r.by, r.DryRun, func(ctx context.Context, each func(deadletter.Progress)) (deadletter.Counts, error) {
+	return s.begin("purge", r.by, r.DryRun, func(ctx context.Context, wait func(context.Context) error, each func(deadletter.Progress)) (deadletter.Counts, error) {
+		sel.Filter.Wait = wait
 		return s.dead.Purge(ctx, sel, r.DryRun, each)
 	})
 }

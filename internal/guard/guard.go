@@ -57,4 +57,8 @@ const (
 	OwnerQueues Guard = "owner-queues"
 	// SecretBounds bounds the secrets of an owner.
 	SecretBounds Guard = "secret-bounds"
+	// FileLists bounds the lists of files of versions where they are decoded, and shares the cache of files among owners.
+	FileLists Guard = "file-lists"
+	// FileRules bounds what _redirects and _headers cost for one request, and charges it to the owner of the files.
+	FileRules Guard = "file-rules"
 )

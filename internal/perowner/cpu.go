@@ -9,12 +9,25 @@ import (
 
 // CPU calls do on a thread of its own, and returns the CPU time that the thread used meanwhile. Time of goroutines that
 // do starts does not count, nor the time for which do waits.
-func CPU(do func()) time.Duration {
+func CPU(do func()) (used time.Duration) {
+	Metered(func(lap func() time.Duration) {
+		do()
+		used = lap()
+	})
+	return used
+}
+
+// Metered does what CPU does, for work that asks meanwhile how much it has used: lap returns the CPU time since it was
+// called before, or since the beginning. Only the goroutine of do may call it.
+func Metered(do func(lap func() time.Duration)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	began := threadTime()
-	do()
-	return threadTime() - began
+	last := threadTime()
+	do(func() time.Duration {
+		used := threadTime() - last
+		last += used
+		return used
+	})
 }
 
 func threadTime() time.Duration {

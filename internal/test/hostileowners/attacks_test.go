@@ -49,6 +49,9 @@ var attacks = []attack{
 	{name: "all connections", guard: guard.HostConnections, env: []string{allowLoopback}, run: allConnections},
 	{name: "redirects", guard: guard.Redirects, env: []string{allowLoopback}, run: redirects},
 	{name: "private addresses", guard: guard.PublicAddresses, run: privateAddresses},
+	{name: "file lists", guard: guard.FileLists, run: fileLists},
+	{name: "file cache", guard: guard.FileLists, env: []string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_CACHE=2MiB"}, run: fileCache},
+	{name: "file rules", guard: guard.FileRules, env: []string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test"}, run: fileRules},
 	{name: "deploy files", guard: guard.DeployFiles, run: readDeployingMachine},
 }
 
