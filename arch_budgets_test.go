@@ -4,7 +4,10 @@ import (
 	"go/ast"
 	"go/token"
 	"path"
+	"regexp"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -212,6 +215,44 @@ func TestGoroutinesAreTracked(t *testing.T) {
 	for name := range goes {
 		if !found[name] {
 			t.Errorf("goes has %s, which has no go statement", name)
+		}
+	}
+}
+
+// literalColumns is what a string literal counts in a line of code: a text that somebody reads or searches stays whole.
+const literalColumns = 40
+
+// aligned is the space by which gofmt aligns what stands in columns.
+var aligned = regexp.MustCompile(`  +`)
+
+// TestCodeLinesStayShort keeps lines of code within maxLine characters, aligned space aside. Lines of a raw string
+// literal of several lines are data.
+func TestCodeLinesStayShort(t *testing.T) {
+	for _, f := range goFiles(t) {
+		length := map[int]int{} // by line
+		for i, line := range strings.Split(read(t, f.path), "\n") {
+			if !strings.HasPrefix(line, "// #cgo") {
+				length[i+1] = utf8.RuneCountInString(aligned.ReplaceAllString(line, " "))
+			}
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			text, ok := n.(*ast.BasicLit)
+			if !ok || text.Kind != token.STRING {
+				return true
+			}
+			first, last := f.line(text.Pos()), f.line(text.End())
+			if first == last {
+				length[first] -= max(0, utf8.RuneCountInString(text.Value)-literalColumns)
+			}
+			for line := first; line <= last && first < last; line++ {
+				length[line] = 0
+			}
+			return true
+		})
+		for line, n := range length {
+			if n > maxLine {
+				t.Errorf("%s:%d has %d columns of code: at most %d", f.path, line, n, maxLine)
+			}
 		}
 	}
 }

@@ -51,60 +51,80 @@ var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go
 var house = map[string]room{
 	"": {
 		rooms: []string{"internal/cli"},
-		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/control", "internal/gateway", "internal/modulecheck", "internal/services", "internal/test/natstest", "internal/test/parallel", "internal/supervisor", "internal/telemetry", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
+		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit",
+			"internal/bindings", "internal/certificates", "internal/config", "internal/control", "internal/gateway",
+			"internal/modulecheck", "internal/services", "internal/test/natstest", "internal/test/parallel",
+			"internal/supervisor", "internal/telemetry", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
 	},
 	"events": {pure: true, rooms: []string{"internal/guard"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
 	"events/lifecycle": {pure: true, rooms: []string{"events"}},
-	"events/client":    {pure: true, rooms: []string{"events"}, libs: []string{libNATS}, tests: []string{"internal/natsd", "internal/test/natstest"}},
+	"events/client": {pure: true, rooms: []string{"events"}, libs: []string{libNATS},
+		tests: []string{"internal/natsd", "internal/test/natstest"}},
 	"consumer": {
 		pure: true,
 		rooms: []string{
-			"consumer/attempts", "consumer/bodies", "consumer/bridge", "consumer/deadletter", "consumer/janitor", "consumer/jsapi", "consumer/limit",
-			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle", "internal/crashnote", "internal/guard", "internal/repeats", "internal/resources", "internal/stored",
+			"consumer/attempts", "consumer/bodies", "consumer/bridge", "consumer/deadletter", "consumer/janitor",
+			"consumer/jsapi", "consumer/limit",
+			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle",
+			"internal/crashnote", "internal/guard", "internal/repeats", "internal/resources", "internal/stored",
 		},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/doctor", "internal/natsd", "internal/test/natstest", "internal/test/parallel"},
 	},
 	// Parts of consumer that store, find and park. None of them knows an event in flight.
-	"consumer/jsapi":   {pure: true, rooms: []string{"events", "internal/guard", "internal/repeats", "internal/stored"}, libs: []string{libNATS, libBackoff}},
-	"consumer/limit":   {pure: true, rooms: []string{"events", "internal/guard"}, libs: []string{"golang.org/x/time/rate"}},
-	"consumer/janitor": {pure: true, rooms: []string{"consumer/jsapi", "events", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog}, tests: []string{"internal/test/natstest"}},
+	"consumer/jsapi": {pure: true, rooms: []string{"events", "internal/guard", "internal/repeats", "internal/stored"},
+		libs: []string{libNATS, libBackoff}},
+	"consumer/limit": {pure: true, rooms: []string{"events", "internal/guard"}, libs: []string{"golang.org/x/time/rate"}},
+	"consumer/janitor": {pure: true, rooms: []string{"consumer/jsapi", "events", "internal/stored"},
+		libs: []string{libNATS, libProm, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"consumer/storage": {
-		pure: true, rooms: []string{"consumer/jsapi", "events", "internal/guard", "internal/resources", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
+		pure: true, rooms: []string{"consumer/jsapi", "events", "internal/guard", "internal/resources", "internal/stored"},
+		libs: []string{libNATS, libProm, libZerolog},
 	},
 	"consumer/attempts": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/crashnote", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/crashnote",
+			"internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog},
 		tests: []string{"internal/test/jsapitest"},
 	},
 	"consumer/results": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"}, libs: []string{libNATS},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"},
+		libs:  []string{libNATS},
 		tests: []string{"consumer", "internal/test/jsapitest"},
 	},
 	"consumer/bodies": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "internal/guard", "internal/perowner", "internal/resources", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "internal/guard", "internal/perowner",
+			"internal/resources", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
 	},
 	"consumer/bridge": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events", "internal/perowner"}, libs: []string{libNATS, libProm, libZerolog},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events", "internal/perowner"},
+		libs:  []string{libNATS, libProm, libZerolog},
 		tests: []string{"internal/stored", "internal/test/jsapitest"},
 	},
 	"consumer/deadletter": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/guard", "internal/resources", "internal/stored"},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/guard", "internal/resources",
+			"internal/stored"},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/test/jsapitest"},
 	},
 	"consumer/parking": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"},
+		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 	},
 	"consumer/schedule": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/cron", "internal/guard", "internal/perowner", "internal/stored"},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/cron", "internal/guard",
+			"internal/perowner", "internal/stored"},
 		libs:  []string{libNATS, libProm, libZerolog},
 		tests: []string{"consumer", "events/lifecycle", "internal/natsd", "internal/test/natstest"},
 	},
-	"dispatch": {pure: true, rooms: []string{"events", "events/lifecycle", "internal/guard"}, libs: []string{libBackoff, libProm, libZerolog}},
+	"dispatch": {pure: true, rooms: []string{"events", "events/lifecycle", "internal/guard"},
+		libs: []string{libBackoff, libProm, libZerolog}},
 	"isolates": {
-		rooms: []string{"events", "events/lifecycle", "internal/crashnote", "internal/guard", "isolates/bindings", "isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/pipe", "isolates/v8x", "internal/sourcemap"},
-		libs:  []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix", "rogchap.com/v8go"},
+		rooms: []string{"events", "events/lifecycle", "internal/crashnote", "internal/guard", "isolates/bindings",
+			"isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/pipe",
+			"isolates/v8x", "internal/sourcemap"},
+		libs: []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix",
+			"rogchap.com/v8go"},
 		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild},
 	},
 	// Go halves of the bindings in env.
@@ -114,27 +134,33 @@ var house = map[string]room{
 	"isolates/pipe":   {pure: true, rooms: []string{"events"}},
 	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
 	// Long operations beside the pinned threads.
-	"isolates/offload":             {rooms: []string{"isolates/offload/compression", "isolates/v8x"}, libs: []string{"golang.org/x/sys/unix"}},
+	"isolates/offload": {rooms: []string{"isolates/offload/compression", "isolates/v8x"},
+		libs: []string{"golang.org/x/sys/unix"}},
 	"isolates/offload/subtle":      {rooms: []string{"isolates/offload", "isolates/offload/webcrypto", "isolates/v8x"}},
 	"isolates/offload/webcrypto":   {pure: true, libs: []string{"github.com/cloudflare/circl"}},
 	"isolates/offload/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/offload/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
-		pure: true, rooms: []string{"deploy/assets", "deploy/fileroutes", "deploy/manifest", "events", "internal/assetstore", "internal/guard", "internal/resources", "internal/secrets", "internal/sourcemap", "internal/stored"},
-		libs:  []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
-		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer, "github.com/nats-io/nkeys"},
+		pure: true, rooms: []string{"deploy/assets", "deploy/fileroutes", "deploy/manifest", "events", "internal/assetstore",
+			"internal/guard", "internal/resources", "internal/secrets", "internal/sourcemap", "internal/stored"},
+		libs: []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
+		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer,
+			"github.com/nats-io/nkeys"},
 	},
 	// Formats of manifests. It reads no files.
 	"deploy/manifest": {
-		pure: true, rooms: []string{"events", "internal/cron"}, libs: []string{"github.com/tidwall/jsonc", "go.yaml.in/yaml/v3", "github.com/pelletier/go-toml/v2"},
+		pure: true, rooms: []string{"events", "internal/cron"}, libs: []string{"github.com/tidwall/jsonc",
+			"go.yaml.in/yaml/v3", "github.com/pelletier/go-toml/v2"},
 		tests: []string{"github.com/santhosh-tekuri/jsonschema/v6"},
 	},
 	// Which file answers which path. It stores nothing, and knows no NATS.
-	"deploy/fileroutes":    {pure: true},
-	"deploy/assets":        {pure: true, rooms: []string{"events", "internal/guard"}, libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
+	"deploy/fileroutes": {pure: true},
+	"deploy/assets": {pure: true, rooms: []string{"events", "internal/guard"},
+		libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
 	"internal/assetserver": {pure: true, rooms: []string{"deploy/assets", "events"}},
 	"internal/assetstore": {
-		pure: true, rooms: []string{"deploy/assets", "internal/guard", "internal/resources", "internal/turns"}, libs: []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
+		pure: true, rooms: []string{"deploy/assets", "internal/guard", "internal/resources", "internal/turns"},
+		libs:  []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
 		tests: []string{"internal/test/natstest"},
 	},
 	// Encrypts and decrypts secrets. It stores nothing, and knows no NATS.
@@ -143,102 +169,135 @@ var house = map[string]room{
 	"internal/localhost": {pure: true},
 	// Certificates by ACME. It does not know the gateway.
 	"internal/certificates": {
-		pure: true, rooms: []string{"internal/resources", "internal/secrets"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/net/publicsuffix"},
+		pure: true, rooms: []string{"internal/resources", "internal/secrets"}, libs: []string{libNATS, libProm, libZerolog,
+			"golang.org/x/crypto/acme", "golang.org/x/net/publicsuffix"},
 		tests: []string{"internal/natsd", "internal/test/acmetest", "internal/test/natstest", libAge},
 	},
 	"internal/cron": {pure: true, libs: []string{libCron}},
 	// What owners share: rates, and queues that are drained in turn.
-	"internal/perowner": {pure: true, rooms: []string{"internal/guard"}, libs: []string{"golang.org/x/time/rate", "golang.org/x/sys/unix"}},
+	"internal/perowner": {pure: true, rooms: []string{"internal/guard"}, libs: []string{"golang.org/x/time/rate",
+		"golang.org/x/sys/unix"}},
 	// Guards that a test can switch off. Any room may import it.
 	"internal/guard":   {pure: true},
 	"internal/repeats": {pure: true, libs: []string{libZerolog}},
 	// The only reader of PINWHEEL_* variables.
 	"internal/config": {
 		pure: true, rooms: []string{"events", "internal/supervisor"},
-		libs: []string{libNATS, libZerolog, "github.com/kelseyhightower/envconfig", "github.com/mattn/go-isatty", "github.com/synadia-io/orbit.go/natscontext"},
+		libs: []string{libNATS, libZerolog, "github.com/kelseyhightower/envconfig", "github.com/mattn/go-isatty",
+			"github.com/synadia-io/orbit.go/natscontext"},
 	},
 	// Shared by commands, endpoints and all other code that controls a fleet. It has no V8, and no command line.
 	"internal/control": {
-		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets", "events", "internal/audit", "internal/bindings", "internal/perowner", "internal/resources", "internal/secrets", "internal/stored", "internal/tail"},
+		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets",
+			"events", "internal/audit", "internal/bindings", "internal/perowner", "internal/resources", "internal/secrets",
+			"internal/stored", "internal/tail"},
 		// the NATS service requires a semantic version
 		libs:  []string{libNATS, libProm, libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/jsapitest"},
 	},
 	// What KV and objects bindings do. It knows no V8.
 	"internal/bindings": {
-		pure: true, rooms: []string{"events", "events/lifecycle", "internal/resources", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"events", "events/lifecycle", "internal/resources", "internal/stored"},
+		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer},
 	},
 	// What a fleet does, for people. pinwheel top and the console show it.
 	"internal/flow": {pure: true, rooms: []string{"internal/control"}, libs: []string{libNATS}},
 	// Pages for operators. It asks the fleet by its control endpoints.
 	"internal/console": {
-		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/audit", "internal/control", "internal/doctor", "internal/flow", "internal/localhost", "internal/tail"},
-		libs:  []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
-		tests: []string{"internal/config", "internal/gateway", "internal/modulecheck", "internal/test/fleettest", "internal/test/parallel"},
+		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/audit", "internal/control", "internal/doctor",
+			"internal/flow", "internal/localhost", "internal/tail"},
+		libs: []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
+		tests: []string{"internal/config", "internal/gateway", "internal/modulecheck", "internal/test/fleettest",
+			"internal/test/parallel"},
 	},
-	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
+	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"},
+		libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"internal/tail":  {pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{"golang.org/x/time/rate"}},
 	"internal/admin": {pure: true, rooms: []string{"internal/localhost"}, libs: []string{libProm}},
 	// The only room that knows OpenTelemetry.
 	"internal/telemetry": {
-		pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{libOtel, libProm, libZerolog, "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{libOtel, libProm, libZerolog,
+			"golang.org/x/time/rate"},
 		tests: []string{"internal/test/otlptest"},
 	},
 	// HTTP in front of direct events. It knows neither NATS nor V8.
 	"internal/gateway": {
-		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid", "internal/guard", "internal/localhost", "internal/repeats"}, libs: []string{"github.com/gorilla/websocket", libProm, libZerolog, "golang.org/x/crypto/acme", "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid",
+			"internal/guard", "internal/localhost", "internal/repeats"}, libs: []string{"github.com/gorilla/websocket", libProm,
+			libZerolog, "golang.org/x/crypto/acme", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec"},
 	},
 	// Service calls: events of this process that workers send to others of their owner.
-	"internal/services": {rooms: []string{"events", "events/lifecycle", "internal/eventid", "isolates/egress"}, libs: []string{libProm}},
-	"internal/eventid":  {pure: true, rooms: []string{"internal/guard"}},
+	"internal/services": {rooms: []string{"events", "events/lifecycle", "internal/eventid", "isolates/egress"},
+		libs: []string{libProm}},
+	"internal/eventid": {pure: true, rooms: []string{"internal/guard"}},
 	// Loads modules of owners in processes of their own.
 	"internal/modulecheck": {
 		rooms: []string{"events", "events/lifecycle", "isolates"}, libs: []string{"golang.org/x/sys/unix"},
 	},
 	"internal/workerlease": {
-		pure: true, rooms: []string{"events", "internal/resources"}, libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+		pure: true, rooms: []string{"events", "internal/resources"}, libs: []string{libNATS, libProm, libZerolog,
+			"golang.org/x/time/rate"},
 		tests: []string{"dispatch", "events/lifecycle", "internal/test/natstest", "internal/test/parallel"},
 	},
 	// Connects the rooms of an event.
 	"internal/fleet": {
 		rooms: []string{
-			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates", "internal/admin", "internal/assetserver", "internal/assetstore", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/control", "internal/crashnote", "internal/doctor",
-			"internal/gateway", "internal/guard", "internal/inventory", "internal/modulecheck", "internal/natsd", "internal/repeats", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail", "internal/telemetry", "internal/workerlease",
+			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates", "internal/admin",
+			"internal/assetserver", "internal/assetstore", "internal/audit", "internal/bindings", "internal/certificates",
+			"internal/config", "internal/control", "internal/crashnote", "internal/doctor",
+			"internal/gateway", "internal/guard", "internal/inventory", "internal/modulecheck", "internal/natsd",
+			"internal/repeats", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail",
+			"internal/telemetry", "internal/workerlease",
 		},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
-			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/resources", "internal/stored", "internal/test/acmetest", "internal/test/natstest", "internal/test/otlptest", "internal/test/parallel", "internal/test/testcert", libNATSServer, libOtel + "proto/otlp", "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys",
-			"github.com/gorilla/websocket", "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt", "github.com/compose-spec/compose-go/v2",
+			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/resources", "internal/stored",
+			"internal/test/acmetest", "internal/test/natstest", "internal/test/otlptest", "internal/test/parallel",
+			"internal/test/testcert", libNATSServer, libOtel + "proto/otlp", "github.com/nats-io/jwt/v2",
+			"github.com/nats-io/nkeys",
+			"github.com/gorilla/websocket", "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
+			"github.com/compose-spec/compose-go/v2",
 		},
 	},
 	"internal/cli": {
 		rooms: []string{
-			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events", "events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config", "internal/console", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/flow", "internal/inventory", "internal/modulecheck", "internal/secrets", "internal/stored", "internal/tail",
+			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events",
+			"events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config",
+			"internal/console", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/flow",
+			"internal/inventory", "internal/modulecheck", "internal/secrets", "internal/stored", "internal/tail",
 		},
-		libs:  []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
-		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/parallel", "internal/test/fleettest", "golang.org/x/sys/unix"},
+		libs: []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff", "github.com/mattn/go-isatty",
+			"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
+		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/parallel", "internal/test/fleettest",
+			"golang.org/x/sys/unix"},
 	},
 	// Shared by the two rooms that store data in JetStream.
 	"internal/inventory": {
 		rooms: []string{
-			"consumer", "deploy", "events", "internal/assetstore", "internal/audit", "internal/bindings", "internal/certificates", "internal/config", "internal/resources", "internal/workerlease",
+			"consumer", "deploy", "events", "internal/assetstore", "internal/audit", "internal/bindings",
+			"internal/certificates", "internal/config", "internal/resources", "internal/workerlease",
 		},
 		libs: []string{libNATS, libZerolog},
 	},
-	"internal/resources": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
+	"internal/resources": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS, libZerolog},
+		tests: []string{"internal/test/natstest"}},
 	// The only reader of stored messages.
-	"internal/stored": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS}, tests: []string{"internal/test/natstest"}},
+	"internal/stored": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS},
+		tests: []string{"internal/test/natstest"}},
 	// It only reads: NATS, and the resources that the rooms declare.
 	"internal/doctor": {
 		pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS},
-		tests: []string{"consumer", "deploy", "events/lifecycle", "internal/test/natstest", "internal/test/parallel", libNATSServer, libZerolog},
+		tests: []string{"consumer", "deploy", "events/lifecycle", "internal/test/natstest", "internal/test/parallel",
+			libNATSServer, libZerolog},
 	},
-	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog, "golang.org/x/sys/unix"}, tests: []string{"internal/test/natstest"}},
+	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog, "golang.org/x/sys/unix"},
+		tests: []string{"internal/test/natstest"}},
 	// Separate from internal/fleet because it must never depend on V8: it survives crashes of V8.
 	"internal/supervisor": {
-		pure: true, libs: []string{libBackoff, libProm, libZerolog, "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt"},
+		pure: true, libs: []string{libBackoff, libProm, libZerolog, "github.com/prometheus/client_model/go",
+			"github.com/prometheus/common/expfmt"},
 	},
 	// What ran in a process that has died. The supervisor reads it.
 	"internal/crashnote": {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/sys/unix"}},
@@ -249,41 +308,51 @@ var house = map[string]room{
 	"internal/test/endless":  {pure: true},
 	"internal/test/parallel": {pure: true, rooms: []string{"events"}},
 	"internal/test/testcert": {pure: true, libs: testLibs},
-	"internal/test/otlptest": {pure: true, libs: append([]string{libOtel + "proto/otlp", "google.golang.org/protobuf/proto"}, testLibs...)},
+	"internal/test/otlptest": {pure: true,
+		libs: append([]string{libOtel + "proto/otlp", "google.golang.org/protobuf/proto"}, testLibs...)},
 	"internal/test/jsapitest": {
-		pure: true, rooms: []string{"consumer", "consumer/jsapi", "consumer/storage", "events", "internal/test/natstest"}, libs: append([]string{libNATS, libZerolog}, testLibs...),
+		pure: true, rooms: []string{"consumer", "consumer/jsapi", "consumer/storage", "events", "internal/test/natstest"},
+		libs: append([]string{libNATS, libZerolog}, testLibs...),
 	},
-	"internal/test/acmetest": {pure: true, rooms: []string{"internal/test/natstest"}, libs: append([]string{libPebble}, testLibs...)},
-	"internal/test/natstest": {pure: true, rooms: []string{"internal/natsd"}, libs: append([]string{libNATS, libNATSServer}, testLibs...)},
+	"internal/test/acmetest": {pure: true, rooms: []string{"internal/test/natstest"},
+		libs: append([]string{libPebble}, testLibs...)},
+	"internal/test/natstest": {pure: true, rooms: []string{"internal/natsd"},
+		libs: append([]string{libNATS, libNATSServer}, testLibs...)},
 	"internal/test/fleettest": {
 		rooms: []string{"internal/cli", "internal/config", "internal/fleet", "internal/test/natstest"},
 		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
 	},
 	"internal/test/compat": {
 		pure: true, tests: []string{
-			"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest", "internal/test/natstest",
+			"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest",
+			"internal/test/natstest",
 			"internal/test/parallel", "internal/test/testcert", libNATS, libNATSServer, "github.com/nats-io/nkeys",
 		},
 	},
 	"internal/test/browser": {
-		pure: true, tests: []string{"events", "internal/cli", "internal/config", "internal/modulecheck", "internal/test/fleettest", libNATS, "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
+		pure: true, tests: []string{"events", "internal/cli", "internal/config", "internal/modulecheck",
+			"internal/test/fleettest", libNATS, "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
 	},
 
 	"internal/test/newbinding": {pure: true, tests: []string{"internal/test/fleettest"}},
 
 	"internal/test/guarantees": {
-		pure: true, tests: []string{"consumer", "consumer/deadletter", "events", "internal/resources", "internal/cli", "internal/config", "internal/modulecheck", "internal/natsd", "internal/test/natstest", libNATS},
+		pure: true, tests: []string{"consumer", "consumer/deadletter", "events", "internal/resources", "internal/cli",
+			"internal/config", "internal/modulecheck", "internal/natsd", "internal/test/natstest", libNATS},
 	},
 
 	"internal/test/hostileowners": {
-		tests: []string{"consumer", "consumer/deadletter", "events", "events/client", "internal/cli", "internal/config", "internal/control", "internal/guard", "internal/modulecheck", "internal/test/natstest", "internal/test/parallel", libNATS, libNATSServer, "github.com/prometheus/common"},
+		tests: []string{"consumer", "consumer/deadletter", "events", "events/client", "internal/cli", "internal/config",
+			"internal/control", "internal/guard", "internal/modulecheck", "internal/test/natstest", "internal/test/parallel",
+			libNATS, libNATSServer, "github.com/prometheus/common"},
 	},
 
 	// External users: code that anyone could write.
 	"loadtest": {
 		pure: true, rooms: []string{"events", "events/client", "loadtest/report", "loadtest/webclient"},
 		libs: []string{
-			libNATS, libNATSServer, "github.com/HdrHistogram/hdrhistogram-go", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/spf13/pflag",
+			libNATS, libNATSServer, "github.com/HdrHistogram/hdrhistogram-go", "github.com/mattn/go-isatty",
+			"github.com/spf13/cobra", "github.com/spf13/pflag",
 			"github.com/gorilla/websocket", "golang.org/x/sys/unix",
 		},
 		tests: []string{"internal/test/natstest", "internal/test/parallel"},
@@ -295,7 +364,8 @@ var house = map[string]room{
 	},
 	"loadtest/webclient": {pure: true},
 	"examples/authcallout": {
-		pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"},
+		pure: true, rooms: []string{"events"}, libs: []string{libNATS, "github.com/nats-io/jwt/v2",
+			"github.com/nats-io/nkeys"},
 	},
 	"examples/clients/go": {
 		pure: true, rooms: []string{"events", "events/client"}, libs: []string{libNATS},
@@ -374,7 +444,8 @@ func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
 			}
 		}
 		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
-			if path != p.ImportPath && !allowed(path, slices.Concat(row.rooms, row.tests), slices.Concat(row.libs, row.tests, testLibs)) {
+			if path != p.ImportPath && !allowed(path, slices.Concat(row.rooms, row.tests),
+				slices.Concat(row.libs, row.tests, testLibs)) {
 				t.Errorf("tests of %s must not import %s", label(p), path)
 			}
 		}
@@ -578,12 +649,14 @@ func prose(page string) []string {
 
 // ends are the methods that end an event or publish its reply, with the files that may call them.
 var ends = map[string][]string{
-	"ack": {"consumer/settle.go"}, "nak": {"consumer/settle.go"}, "reply": {"consumer/settle.go"}, "publish": {"consumer/settle.go"},
-	"queue": {"consumer/settle.go", "consumer/acks.go"}, // of acks
+	"ack": {"consumer/settle.go"}, "nak": {"consumer/settle.go"}, "reply": {"consumer/settle.go"},
+	"publish": {"consumer/settle.go"},
+	"queue":   {"consumer/settle.go", "consumer/acks.go"}, // of acks
 }
 
 // publishes are the methods by which package consumer sends a message through its connection or its Client.
-var publishes = []string{"Publish", "PublishMsg", "PublishRequest", "PublishAsync", "PublishMsgAsync", "Request", "RequestMsg", "Respond", "RespondMsg", "Ask"}
+var publishes = []string{"Publish", "PublishMsg", "PublishRequest", "PublishAsync", "PublishMsgAsync", "Request",
+	"RequestMsg", "Respond", "RespondMsg", "Ask"}
 
 // publishers are the files of package consumer that may call one of these, with the number of calls.
 var publishers = map[string]struct {
@@ -617,7 +690,8 @@ func TestEventsEndInOneFile(t *testing.T) {
 					t.Errorf("%s:%d: %s is called: only %v may end events and publish replies", f.path, f.line(n.Pos()), sel.Sel.Name, ends[sel.Sel.Name])
 				}
 			case *ast.SelectorExpr: // also a method that is not called here, but passed on
-				if x, ok := n.X.(*ast.Ident); !slices.Contains(publishes, n.Sel.Name) || ok && x.Name == "stored" { // stored.Request is a type
+				// stored.Request is a type
+				if x, ok := n.X.(*ast.Ident); !slices.Contains(publishes, n.Sel.Name) || ok && x.Name == "stored" {
 					break
 				}
 				if sent[f.path]++; publishers[f.path].what == "" {

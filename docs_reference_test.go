@@ -149,7 +149,9 @@ func TestReferenceMetrics(t *testing.T) {
 	require.NoError(t, err)
 	control.RegisterMetrics(d)
 	above := supervisor.DefaultConfig(1)
-	above.Command, above.Output = func(int, string) supervisor.Command { return supervisor.Command{} }, func(int, []byte) {}
+	above.Command, above.Output = func(int, string) supervisor.Command { return supervisor.Command{} }, func(int,
+		[]byte) {
+	}
 	above.Metrics = d
 	s, err := supervisor.Open(above)
 	require.NoError(t, err)
@@ -164,7 +166,8 @@ func TestReferenceMetrics(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("| `%s` | %s | %s |\n", m[1], strings.ReplaceAll(m[3], ",", ", "), m[2]))
 	}
 	slices.Sort(lines)
-	generated(t, "docs/reference/metrics.md", "metrics", "\n| metric | labels | meaning |\n|---|---|---|\n"+strings.Join(lines, "")+"\n")
+	generated(t, "docs/reference/metrics.md", "metrics", "\n| metric | labels | meaning |\n|---|---|---|\n"+strings.Join(lines, "")+
+		"\n")
 	named := regexp.MustCompile("`(pinwheel_[a-z_]+)`")
 	for _, p := range pages(t) {
 		for _, m := range named.FindAllStringSubmatch(read(t, p), -1) {
@@ -189,10 +192,12 @@ func TestReferenceJetStream(t *testing.T) {
 		if d < time.Minute {
 			return fmt.Sprintf("%g seconds", d.Seconds())
 		}
-		return cmp.Or(map[bool]string{true: fmt.Sprintf("%d days", d/24/time.Hour)}[d%(24*time.Hour) == 0 && d > 24*time.Hour], fmt.Sprintf("%g hours", d.Hours()))
+		return cmp.Or(map[bool]string{true: fmt.Sprintf("%d days", d/24/time.Hour)}[d%(24*time.Hour) == 0 &&
+			d > 24*time.Hour], fmt.Sprintf("%g hours", d.Hours()))
 	}
 	consumers := map[string][]string{}
-	all := slices.Concat(consumer.Assets(consumer.DefaultConfig(), 1<<20), deploy.Resources(deploy.Config{}), audit.Resources(audit.Config{Prefix: events.DefaultPrefix, MaxBytes: consumer.DefaultConfig().MaxBytes}),
+	all := slices.Concat(consumer.Assets(consumer.DefaultConfig(), 1<<20), deploy.Resources(deploy.Config{}),
+		audit.Resources(audit.Config{Prefix: events.DefaultPrefix, MaxBytes: consumer.DefaultConfig().MaxBytes}),
 		workerlease.Resources(workerlease.Config{Prefix: events.DefaultPrefix}), certificates.Resources(1))
 	for _, a := range all {
 		if a.Consumer != nil {
@@ -222,13 +227,16 @@ func TestReferenceJetStream(t *testing.T) {
 			if n := a.Bucket.History; n > 1 {
 				kind = fmt.Sprintf("KV bucket, %d values of each key", n)
 			}
-			list = append(list, []string{"`" + a.Bucket.Bucket + "`", kind, a.Bucket.Description, age(a.Bucket.TTL), size(a.Bucket.MaxBytes)})
+			list = append(list, []string{"`" + a.Bucket.Bucket + "`", kind, a.Bucket.Description, age(a.Bucket.TTL),
+				size(a.Bucket.MaxBytes)})
 		case a.Objects != nil:
-			list = append(list, []string{"`" + a.Objects.Bucket + "`", "object store", a.Objects.Description, age(a.Objects.TTL), size(a.Objects.MaxBytes)})
+			list = append(list, []string{"`" + a.Objects.Bucket + "`", "object store", a.Objects.Description, age(a.Objects.TTL),
+				size(a.Objects.MaxBytes)})
 		}
 	}
 	require.Len(t, list, 17)
-	generatedTable(t, "docs/reference/jetstream.md", "jetstream", []string{"name", "kind", "holds", "kept", "size", "settings and notes"}, list)
+	generatedTable(t, "docs/reference/jetstream.md", "jetstream", []string{"name", "kind", "holds", "kept", "size",
+		"settings and notes"}, list)
 }
 
 // refusal returns the parser's error for a manifest.
@@ -298,7 +306,8 @@ func TestReferenceCommands(t *testing.T) {
 	var walk func(command []string)
 	walk = func(command []string) {
 		text := help(t, command)
-		fmt.Fprintf(&b, "\n### %s\n\n```text\n%s\n```\n", strings.Join(append([]string{"pinwheel"}, command...), " "), strings.TrimSpace(text))
+		fmt.Fprintf(&b, "\n### %s\n\n```text\n%s\n```\n", strings.Join(append([]string{"pinwheel"}, command...), " "),
+			strings.TrimSpace(text))
 		_, list, _ := strings.Cut(text, "Available Commands:\n")
 		list, _, _ = strings.Cut(list, "\n\n")
 		for line := range strings.Lines(list) {
@@ -352,7 +361,8 @@ func referenceControl(t *testing.T, nc *nats.Conn, token string) {
 		list = append(list, []string{"`" + name + "`", e.Metadata["description"], fields, each, guarded, tenant})
 	}
 	require.Greater(t, len(list), 20)
-	generatedTable(t, "docs/reference/control.md", "endpoints", []string{"name", "what it does", "fields of the request", "answered by", "guarded", "owner API", "answer"}, list)
+	generatedTable(t, "docs/reference/control.md", "endpoints", []string{"name", "what it does", "fields of the request",
+		"answered by", "guarded", "owner API", "answer"}, list)
 }
 
 // The states of an event in flight are drawn from the table of transitions.
@@ -405,7 +415,8 @@ func TestReferenceHandlers(t *testing.T) {
 	page, types := read(t, "docs/reference/handlers.md"), read(t, "deploy/types/runtime.d.ts")
 	member := regexp.MustCompile(`^  (?:readonly )?([a-zA-Z]+)\??(?:\(|:)`)
 	n := 0
-	for _, name := range []string{"Handler", "ExecutionContext", "EventInfo", "TaskEvent", "ScheduledEvent", "MessageBatch", "Message<", "BatchFailures", "Result", "Queue", "QueueSendOptions", "Fetcher", "ExtendableEvent"} {
+	for _, name := range []string{"Handler", "ExecutionContext", "EventInfo", "TaskEvent", "ScheduledEvent",
+		"MessageBatch", "Message<", "BatchFailures", "Result", "Queue", "QueueSendOptions", "Fetcher", "ExtendableEvent"} {
 		_, body, ok := strings.Cut(types, "\ninterface "+name)
 		require.True(t, ok, name)
 		body, _, _ = strings.Cut(body, "\n}")

@@ -48,7 +48,8 @@ func runnable(t *testing.T, page string) (list []block) {
 	t.Helper()
 	text := read(t, page)
 	for _, m := range fenced.FindAllStringSubmatchIndex(text, -1) {
-		list = append(list, block{words: text[m[2]:m[3]], script: text[m[4]:m[5]], line: 1 + strings.Count(text[:m[0]], "\n")})
+		list = append(list, block{words: text[m[2]:m[3]], script: text[m[4]:m[5]],
+			line: 1 + strings.Count(text[:m[0]], "\n")})
 	}
 	return list
 }
@@ -74,7 +75,8 @@ func openSite(t *testing.T, env ...string) *site {
 			s.env = append(s.env, v)
 		}
 	}
-	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+s.dir, "PINWHEEL_LOG_FORMAT=console", "PINWHEEL_PROCESSES=0", "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_HTTP_ADDR=127.0.0.1:0")
+	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+s.dir, "PINWHEEL_LOG_FORMAT=console",
+		"PINWHEEL_PROCESSES=0", "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_HTTP_ADDR=127.0.0.1:0")
 	s.env = append(s.env, env...)
 	return s
 }
@@ -173,7 +175,8 @@ func TestPagesRun(t *testing.T) {
 		t.Parallel()
 		s := openSite(t, fmt.Sprint("PINWHEEL_NATS_PORT=", natstest.FreePort(t)), "PINWHEEL_DATA="+t.TempDir())
 		out := s.page(t, "docs/tutorial.md", nil)
-		for _, printed := range []string{`{"accepted":"o-1"}`, `{"success":true,"data":{"id":"o-2","cents":1250}}`, "exception", "12,50", "succeeded"} {
+		for _, printed := range []string{`{"accepted":"o-1"}`, `{"success":true,"data":{"id":"o-2","cents":1250}}`, "exception", "12,50",
+			"succeeded"} {
 			require.Contains(t, out, printed)
 		}
 	})
@@ -316,7 +319,8 @@ func TestPromtool(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "dashboard.yml")
 	require.NoError(t, os.WriteFile(file, []byte(rules), 0o600))
-	out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", "deploy/prometheus/alerts.yml", file).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", "deploy/prometheus/alerts.yml", file).
+		CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Regexp(t, `SUCCESS: [1-9][0-9] rules found`, string(out))
 }
@@ -358,12 +362,14 @@ func TestUnits(t *testing.T) {
 		require.Equal(t, "always", value(unit, "Restart"))
 		require.Equal(t, "65536", value(unit, "LimitNOFILE"))
 		require.Empty(t, value(unit, "CapabilityBoundingSet"))
-		for _, name := range []string{"NoNewPrivileges", "PrivateDevices", "ProtectKernelModules", "ProtectKernelTunables", "ProtectControlGroups", "RestrictNamespaces", "LockPersonality"} {
+		for _, name := range []string{"NoNewPrivileges", "PrivateDevices", "ProtectKernelModules", "ProtectKernelTunables",
+			"ProtectControlGroups", "RestrictNamespaces", "LockPersonality"} {
 			require.Equal(t, "true", value(unit, name), "%s of %s", name, unit)
 		}
 		require.Contains(t, value(unit, "SystemCallFilter"), "@system-service")
 	}
-	require.NotContains(t, read(t, "deploy/systemd/pinwheel.service"), "\nMemoryDenyWriteExecute=", "V8 makes machine code")
+	require.NotContains(t, read(t, "deploy/systemd/pinwheel.service"), "\nMemoryDenyWriteExecute=",
+		"V8 makes machine code")
 	require.Equal(t, "78", value("pinwheel", "RestartPreventExitStatus"))
 	// Followed literally, nobody reaches NATS from another machine, or without a password.
 	require.Contains(t, value("nats-server", "ExecStart"), "/etc/nats/users.conf")

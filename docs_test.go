@@ -56,7 +56,8 @@ func TestWireNamesEveryHeaderAndNoOther(t *testing.T) {
 	page := read(t, "docs/reference/wire.md")
 	known := map[string]bool{}
 	for name, value := range constants(t, "events") {
-		if text, ok := value.(string); ok && (strings.HasPrefix(name, "Header") || strings.HasPrefix(name, "headerDead") || name == "deadOriginal") {
+		if text, ok := value.(string); ok && (strings.HasPrefix(name, "Header") || strings.HasPrefix(name, "headerDead") ||
+			name == "deadOriginal") {
 			if strings.HasSuffix(text, "-") {
 				text += "*"
 			}
@@ -162,7 +163,8 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		}
 	}
 	require.Greater(t, checked, 30)
-	require.Contains(t, strings.Join(strings.Fields(page), " "), fmt.Sprintf("less %d KiB (`consumer.payloadHeadroom`)", int(codeValue(t, "consumer.payloadHeadroom"))>>10))
+	require.Contains(t, strings.Join(strings.Fields(page), " "), fmt.Sprintf("less %d KiB (`consumer.payloadHeadroom`)",
+		int(codeValue(t, "consumer.payloadHeadroom"))>>10))
 }
 
 // jsonField returns the field of v with this name in JSON. Times are in milliseconds there.
@@ -277,7 +279,8 @@ func evaluate(e ast.Expr) any {
 		}
 	case *ast.SelectorExpr:
 		if x, ok := e.X.(*ast.Ident); ok && x.Name == "time" {
-			n := map[string]time.Duration{"Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour}[e.Sel.Name]
+			n := map[string]time.Duration{"Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute,
+				"Hour": time.Hour}[e.Sel.Name]
 			return float64(n)
 		}
 	case *ast.BinaryExpr:

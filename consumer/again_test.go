@@ -25,7 +25,8 @@ func makeAgain(t testing.TB, js jetstream.JetStream) {
 	require.NoError(t, js.DeleteStream(t.Context(), events.StreamEvents))
 	again, err := js.CreateStream(t.Context(), s.CachedInfo().Config)
 	require.NoError(t, err)
-	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Anchor()}, jetstream.WithExpectLastSequencePerSubject(0))
+	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Anchor()},
+		jetstream.WithExpectLastSequencePerSubject(0))
 	if err != nil { // a process was here first
 		_, err = again.GetLastMsgForSubject(t.Context(), subjects.Anchor())
 	}
@@ -84,7 +85,8 @@ func TestDelayedEventsOfAStreamMadeAgainRun(t *testing.T) {
 	const n = 10
 	delayed := func(when string) (sequences []uint64) {
 		for i := range n {
-			sequences = append(sequences, publish(t, nc, events.Task, "acme", nats.Header{"Deliver-After": {when}}, fmt.Sprint(when, i)))
+			sequences = append(sequences, publish(t, nc, events.Task, "acme", nats.Header{"Deliver-After": {when}},
+				fmt.Sprint(when, i)))
 		}
 		return sequences
 	}
@@ -118,7 +120,8 @@ func TestLongRetriesOfAStreamMadeAgainRun(t *testing.T) {
 		if e.Attempt == 1 && string(e.Body) == "before" {
 			wait = 3 * time.Second
 		}
-		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Retry, Delay: wait, Version: "1-a", Failure: events.Fail(events.ReasonException, "x")}}, true
+		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Retry, Delay: wait,
+			Version: "1-a", Failure: events.Fail(events.ReasonException, "x")}}, true
 	}}
 	start(t, nc, cfg, d)
 	before := publish(t, nc, events.Task, "acme", nil, "before")
@@ -133,7 +136,8 @@ func TestLongRetriesOfAStreamMadeAgainRun(t *testing.T) {
 		}
 		return attempts
 	}
-	require.Eventually(t, func() bool { return len(runs("before")) == 3 && len(runs("now")) == 3 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(runs("before")) == 3 && len(runs("now")) == 3 }, patience,
+		10*time.Millisecond)
 	eventuallyStored(t, js, events.StreamSchedules, 0)
 }
 

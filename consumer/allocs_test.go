@@ -41,20 +41,23 @@ func TestAllocationsPerEvent(t *testing.T) {
 	body := make([]byte, 1024)
 	for i := range warm + counted {
 		_, err := js.PublishMsgAsync(&nats.Msg{
-			Subject: subjects.Event(events.Task, fmt.Sprintf("o%d", i%100), "w"), Header: nats.Header{"Reply-To": {"_INBOX.nobody"}}, Data: body,
+			Subject: subjects.Event(events.Task, fmt.Sprintf("o%d", i%100), "w"),
+			Header:  nats.Header{"Reply-To": {"_INBOX.nobody"}}, Data: body,
 		}, jetstream.WithStallWait(patience))
 		require.NoError(t, err)
 	}
 	<-js.PublishAsyncComplete()
 	var n atomic.Int64
 	var before, after runtime.MemStats
-	f := start(t, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
-		if n.Add(1) == warm {
-			runtime.ReadMemStats(&before)
-		}
-		return echo(e)
-	}})
-	require.Eventually(t, func() bool { return n.Load() == warm+counted && f.Stats().Held == 0 }, patience, 5*time.Millisecond)
+	f := start(t, nc, cfg,
+		&dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+			if n.Add(1) == warm {
+				runtime.ReadMemStats(&before)
+			}
+			return echo(e)
+		}})
+	require.Eventually(t, func() bool { return n.Load() == warm+counted && f.Stats().Held == 0 }, patience,
+		5*time.Millisecond)
 	runtime.ReadMemStats(&after)
 	per := float64(after.Mallocs-before.Mallocs) / counted
 	t.Logf("%.2f allocations, %.0f bytes an event", per, float64(after.TotalAlloc-before.TotalAlloc)/counted)

@@ -81,7 +81,8 @@ func Removed(stream string, owners map[string]uint64, bytes, limit uint64) (mess
 }
 
 // tryAssets tries once. Each request may take as long as patience.
-func tryAssets(ctx context.Context, patience time.Duration, k *resources.Reconciler, cfg Config, maxPayload int64) error {
+func tryAssets(ctx context.Context, patience time.Duration, k *resources.Reconciler, cfg Config,
+	maxPayload int64) error {
 	var lanes error // a lane that fails does not keep the others from working
 	anchors := janitor.Anchors(cfg.Prefix)
 	for _, a := range Assets(cfg, maxPayload) {
@@ -115,7 +116,8 @@ func Assets(cfg Config, maxPayload int64) []resources.Resource {
 	list = append(list, scheduleAssets(cfg)...)
 	return append(list, resources.Resource{Bucket: &jetstream.KeyValueConfig{
 		Bucket: events.BucketAttempts, Description: "Runs of events that were delivered more than once",
-		MaxBytes: max(leastAttempts, cfg.MaxBytes/8), History: 1, TTL: attemptsTTL, LimitMarkerTTL: time.Minute, Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
+		MaxBytes: max(leastAttempts, cfg.MaxBytes/8), History: 1, TTL: attemptsTTL, LimitMarkerTTL: time.Minute,
+		Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
 	}})
 }
 
@@ -131,21 +133,26 @@ func streams(cfg Config, maxPayload int64) []resources.Resource {
 	}
 	return []resources.Resource{
 		{Stream: &jetstream.StreamConfig{
-			Name: events.StreamEvents, Description: "Events to run", Subjects: []string{cfg.Prefix.AllEvents(), cfg.Prefix.Anchor()},
-			SubjectTransform: &jetstream.SubjectTransformConfig{Source: cfg.Prefix.AllEvents(), Destination: cfg.Prefix.Stored()},
-			Retention:        jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
-			MaxBytes: cfg.MaxBytes, MaxMsgSize: maxMsg, Discard: jetstream.DiscardNew, Duplicates: cfg.Duplicates, AllowDirect: true,
+			Name: events.StreamEvents, Description: "Events to run", Subjects: []string{cfg.Prefix.AllEvents(),
+				cfg.Prefix.Anchor()},
+			SubjectTransform: &jetstream.SubjectTransformConfig{Source: cfg.Prefix.AllEvents(),
+				Destination: cfg.Prefix.Stored()},
+			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
+			MaxBytes: cfg.MaxBytes, MaxMsgSize: maxMsg, Discard: jetstream.DiscardNew, Duplicates: cfg.Duplicates,
+			AllowDirect: true,
 		}},
 		bodies.Stream(cfg.Prefix, cfg.Replicas, cfg.MaxBytes, maxMsg),
 		{Stream: new(results.Stream(cfg.Prefix, cfg.Replicas, cfg.MaxBytes/8, cfg.ResultAge))},
 		{Stream: &jetstream.StreamConfig{
 			Name: events.StreamDead, Description: "Events that failed for good", Subjects: []string{cfg.Prefix.AllDead()},
 			Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
-			MaxAge: cfg.DeadLetterAge, MaxBytes: cfg.deadBytes(), Discard: jetstream.DiscardNew, // package storage removes the oldest
+			// package storage removes the oldest
+			MaxAge: cfg.DeadLetterAge, MaxBytes: cfg.deadBytes(), Discard: jetstream.DiscardNew,
 			AllowDirect: true, AllowRollup: true, // an edit replaces a letter in one step
 		}},
 		{Stream: &jetstream.StreamConfig{
-			Name: events.StreamParked, Description: "Events over their owner's limit", Subjects: []string{cfg.Prefix.AllParked()},
+			Name: events.StreamParked, Description: "Events over their owner's limit",
+			Subjects:  []string{cfg.Prefix.AllParked()},
 			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
 			MaxBytes: cfg.MaxBytes, Discard: jetstream.DiscardNew, Duplicates: cfg.parkedWindow(), AllowDirect: true,
 		}},

@@ -22,7 +22,10 @@ func TestLeaseOfALongRunIsRenewed(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
 	cfg := shortLease()
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) { time.Sleep(4 * cfg.AckWait); return ack(e) }}
+	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		time.Sleep(4 * cfg.AckWait)
+		return ack(e)
+	}}
 	start(t, nc, cfg, d)
 	publish(t, nc, events.Task, "acme", nil, "long")
 	eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 0)
@@ -114,7 +117,8 @@ func failUntil(attempt int, delay time.Duration) handler {
 			return ack(e)
 		}
 		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
-			Verdict: lifecycle.Retry, Delay: delay, Version: "1-abc", Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
+			Verdict: lifecycle.Retry, Delay: delay, Version: "1-abc", Failure: events.Fail(events.ReasonException, "try %d",
+				e.Attempt),
 		}}, true
 	}
 }
@@ -140,7 +144,8 @@ func TestRetryWaitsAndCounts(t *testing.T) {
 	require.Equal(t, 3, d.events()[0].Attempt)
 	kv, err := js.KeyValue(t.Context(), events.BucketAttempts)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return len(keys) == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return len(keys) == 0 }, patience,
+		time.Millisecond)
 }
 
 // A stream that is deleted and created again counts from 1 again. The records of the earlier events do not apply to the
@@ -159,7 +164,8 @@ func TestAttemptsOfADeletedStreamAreNobodys(t *testing.T) {
 	before := publish(t, pub, events.Task, "acme", nil, "before")
 	kv, err := js.KeyValue(t.Context(), events.BucketAttempts)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return f.Stats().Waiting == 1 && len(keys) == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return f.Stats().Waiting == 1 && len(keys) == 1 },
+		patience, time.Millisecond)
 	doomed.Close()
 	makeAgain(t, js)
 
@@ -199,7 +205,8 @@ func TestAttemptsSurviveCrashAndDrainWhileWaiting(t *testing.T) {
 			require.Eventually(t, func() bool { return f.Stats().Waiting == 1 }, patience, time.Millisecond)
 			kv, err := js.KeyValue(t.Context(), events.BucketAttempts)
 			require.NoError(t, err)
-			require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return len(keys) == 1 }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { keys, _ := kv.Keys(t.Context()); return len(keys) == 1 }, patience,
+				time.Millisecond)
 			end(f, doomed.Close)
 
 			second := &dispatcher{handle: ack}

@@ -21,7 +21,8 @@ type Backlog struct {
 func (b Backlog) Total() uint64 { return b.Stored + b.Parked + b.Delayed }
 
 // BacklogOf counts the events of a worker. A stream that is not there has none.
-func BacklogOf(ctx context.Context, js jetstream.JetStream, s events.Subjects, owner, worker string) (b Backlog, err error) {
+func BacklogOf(ctx context.Context, js jetstream.JetStream, s events.Subjects, owner,
+	worker string) (b Backlog, err error) {
 	for _, in := range []struct {
 		stream, filter string
 		into           *uint64

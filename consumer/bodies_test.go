@@ -40,7 +40,8 @@ func (m *makers) handle(e *events.Event) (lifecycle.Settlement, bool) {
 	m.mu.Lock()
 	m.of[e.Owner] = b
 	m.mu.Unlock()
-	m.d.settle([]lifecycle.Settlement{{Event: e, Reply: &events.Reply{Status: 200, EventID: e.ID, Attempt: e.Attempt, Stream: b.stream}}})
+	m.d.settle([]lifecycle.Settlement{{Event: e, Reply: &events.Reply{Status: 200, EventID: e.ID, Attempt: e.Attempt,
+		Stream: b.stream}}})
 	return lifecycle.Settlement{}, false
 }
 
@@ -78,13 +79,18 @@ func TestCreditsOfAnotherOwnerMeanNothing(t *testing.T) {
 		require.NoError(t, nc.Publish(beta, []byte(text)))
 	}
 	require.NoError(t, nc.Publish(beta, []byte("30")))
-	require.Eventually(t, func() bool { grants, _ := m.told("beta"); return len(grants) > 0 && grants[len(grants)-1] == 30 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		grants, _ := m.told("beta")
+		return len(grants) > 0 &&
+			grants[len(grants)-1] == 30
+	}, patience, time.Millisecond)
 	grants, cancels := m.told("beta")
 	require.IsIncreasing(t, append([]int64{10}, grants...))
 	require.Empty(t, cancels)
 	require.NoError(t, nc.Publish(beta, []byte("9223372036854775807")))
 	require.NoError(t, nc.Publish(beta, []byte("cancel")))
-	require.Eventually(t, func() bool { _, cancels := m.told("beta"); return len(cancels) == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { _, cancels := m.told("beta"); return len(cancels) == 1 }, patience,
+		time.Millisecond)
 	grants, _ = m.told("beta")
 	require.LessOrEqual(t, grants[len(grants)-1], int64(1<<20), "and no more is made than may be on the way")
 }
@@ -115,7 +121,8 @@ func TestGrantsAreBounded(t *testing.T) {
 	for i := range flood {
 		require.NoError(t, nc.Publish(credit, strconv.AppendInt(nil, int64(11+i), 10)))
 	}
-	require.Eventually(t, func() bool { grants, _ := m.told("acme"); return grants[len(grants)-1] == 10+flood }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { grants, _ := m.told("acme"); return grants[len(grants)-1] == 10+flood }, patience,
+		time.Millisecond)
 	grants, _ := m.told("acme")
 	require.LessOrEqual(t, float64(len(grants)), 1000+1000*time.Since(began).Seconds()+1)
 	for range 1000 {

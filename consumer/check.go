@@ -33,7 +33,8 @@ const (
 
 // String is the name of the check in logs.
 func (c check) String() string {
-	return [...]string{"claim of the replay", "stored result", "dead letter", "record of attempts", "end of its process", "parked duplicate", "delay", "ticks before"}[c]
+	return [...]string{"claim of the replay", "stored result", "dead letter", "record of attempts", "end of its process",
+		"parked duplicate", "delay", "ticks before"}[c]
 }
 
 // from makes the checks, beginning with at. The first check that finds that the event has ended elsewhere, or must not
@@ -94,7 +95,8 @@ func (k *checks) found(at check, err error, ends bool, end func()) {
 	switch {
 	case !h.is(checking): // its stream was deleted
 	case err != nil:
-		k.api.Repeats.Warn(err, "what must be known before an event runs could not be looked up; trying again").Str("event", h.event.ID).Stringer("check", at).Send()
+		k.api.Repeats.Warn(err, "what must be known before an event runs could not be looked up; trying again").Str("event", h.event.ID).Stringer("check", at).
+			Send()
 		k.api.Missing()
 		if h.tries == nil {
 			h.tries = jsapi.NewRetrier(0)

@@ -86,7 +86,8 @@ func (c *child) kill() {
 
 func dial(t testing.TB, url string) *nats.Conn {
 	t.Helper()
-	nc, err := natstest.Dial(url, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+	nc, err := natstest.Dial(url, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond),
+		nats.ReconnectJitter(0, 0))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
@@ -119,7 +120,8 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	js := jetStream(t, pub)
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
 	for i := range n {
-		_, err := js.PublishMsgAsync(&nats.Msg{Subject: subjects.Event(events.Task, fmt.Sprintf("o%d", i%40), "w"), Data: []byte(strconv.Itoa(i))}, jetstream.WithStallWait(patience))
+		_, err := js.PublishMsgAsync(&nats.Msg{Subject: subjects.Event(events.Task, fmt.Sprintf("o%d", i%40), "w"),
+			Data: []byte(strconv.Itoa(i))}, jetstream.WithStallWait(patience))
 		require.NoError(t, err)
 	}
 	<-js.PublishAsyncComplete()

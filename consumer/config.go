@@ -94,7 +94,9 @@ func DefaultConfig() Config {
 	return Config{
 		Prefix: events.DefaultPrefix, Window: 4096, AckWait: 30 * time.Second, Heartbeat: 2 * time.Second,
 		MaxBytes: 2 << 30, Replicas: 1, ReplyPrefixes: []string{"_INBOX."},
-		DeadLetterAge: 30 * 24 * time.Hour, DeadLetterBytes: 1 << 30, LongRetry: 5 * time.Second, PartPatience: 30 * time.Second, SettleWithin: 3 * time.Minute, OwnerMaxWaiting: 100_000, Overtake: 10_000, Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
+		DeadLetterAge: 30 * 24 * time.Hour, DeadLetterBytes: 1 << 30, LongRetry: 5 * time.Second,
+		PartPatience: 30 * time.Second, SettleWithin: 3 * time.Minute, OwnerMaxWaiting: 100_000, Overtake: 10_000,
+		Duplicates: 2 * time.Minute, ResultAge: 24 * time.Hour, Calls: true,
 	}
 }
 

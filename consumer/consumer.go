@@ -80,11 +80,14 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 		retries: newRetries(), anchors: janitor.Anchors(cfg.Prefix),
 	}
 	c.metrics = newMetrics(c)
-	c.api = &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: cfg.answerWait(), Missing: func() { c.upkeep.recreate() }, Repeats: repeats.New(log)}
-	c.usage = storage.New(storage.Config{Prefix: cfg.Prefix, Node: cfg.Node, MaxBytes: cfg.MaxBytes, Replicas: cfg.Replicas}, nc, js, log)
+	c.api = &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: cfg.answerWait(),
+		Missing: func() { c.upkeep.recreate() }, Repeats: repeats.New(log)}
+	c.usage = storage.New(storage.Config{Prefix: cfg.Prefix, Node: cfg.Node, MaxBytes: cfg.MaxBytes,
+		Replicas: cfg.Replicas}, nc, js, log)
 	c.puller = newPuller(c)
 	c.wire()
-	c.leases = &leases{nc: nc, cfg: cfg, log: log, inflight: &c.inflight, now: make(chan struct{}, 1), renewals: c.metrics.renewals}
+	c.leases = &leases{nc: nc, cfg: cfg, log: log, inflight: &c.inflight, now: make(chan struct{}, 1),
+		renewals: c.metrics.renewals}
 	c.settler = c.newSettler()
 	c.upkeep = newUpkeep(c)
 	c.inflight.left = func(int) { c.puller.demand.left() }
@@ -111,13 +114,16 @@ func (c *Consumer) wire() {
 	c.cancels = schedule.NewCancels(c.js, c.decoder)
 	c.ticker = schedule.NewTicker(c.nc, prefix, cfg.Node, c.clock.Now, c.waiting.Full, c.log)
 	c.lot = parking.New(parking.Config{
-		Prefix: prefix, Consumer: laneConsumer(cfg, 0), Pull: c.puller.pullParked, Freed: c.puller.demand.freed, Draining: c.draining.Load, Through: c.dispatcher.Through,
+		Prefix: prefix, Consumer: laneConsumer(cfg, 0), Pull: c.puller.pullParked, Freed: c.puller.demand.freed,
+		Draining: c.draining.Load, Through: c.dispatcher.Through,
 	}, c.js, c.log)
 	c.parker = parking.NewParker(c.lot, c.api, c.usage, c.log)
 	c.bypass = parking.NewBypass(bypassConfig(c), c.lot, c.js, c.log)
-	c.parts = bodies.NewParts(bodies.Config{Prefix: prefix, Decoder: c.decoder, Patience: cfg.PartPatience}, c.api, &c.pending, c.log)
+	c.parts = bodies.NewParts(bodies.Config{Prefix: prefix, Decoder: c.decoder, Patience: cfg.PartPatience}, c.api,
+		&c.pending, c.log)
 	c.chunks = bodies.NewChunks(c.api, prefix, c.log, c.inflight.hangUp)
-	c.janitor = janitor.New(janitor.Config{Anchors: c.anchors, Lanes: sweptLanes(c.puller.lanes), Replicas: cfg.Replicas}, c.js, c.log)
+	c.janitor = janitor.New(janitor.Config{Anchors: c.anchors, Lanes: sweptLanes(c.puller.lanes), Replicas: cfg.Replicas},
+		c.js, c.log)
 	c.bridge = bridge.New(bridge.Config{
 		Prefix: prefix, Decoder: c.decoder, Calls: cfg.Calls, Replies: c.metrics.replies, PubAck: c.metrics.pubAckDropped,
 	}, c.api, c.usage, &c.pending, c.log, c.metrics.seldom)
@@ -125,16 +131,19 @@ func (c *Consumer) wire() {
 
 func (c *Consumer) newSettler() *settler {
 	s := &settler{
-		dispatcher: c.dispatcher, retries: c.retries, draining: &c.draining, recorder: recorder{c.attempts, c.cfg.AckWait, c.cfg.Instance},
+		dispatcher: c.dispatcher, retries: c.retries, draining: &c.draining, recorder: recorder{c.attempts, c.cfg.AckWait,
+			c.cfg.Instance},
 		ender: ender{
 			rooms: c.rooms, cfg: c.cfg, api: c.api, log: c.log, metrics: c.metrics, inflight: &c.inflight, clock: &c.clock,
-			replies: replier{nc: c.nc, chunks: c.chunks, metrics: c.metrics}, output: workerLog{nc: c.nc, prefix: c.cfg.Prefix, log: c.log, see: c.cfg.OnLog},
+			replies: replier{nc: c.nc, chunks: c.chunks, metrics: c.metrics}, output: workerLog{nc: c.nc, prefix: c.cfg.Prefix,
+				log: c.log, see: c.cfg.OnLog},
 			absences: &c.leases.absences,
 		},
 	}
 	s.overdue = overdue{settler: s, residents: c.bypass, count: c.metrics.setAside}
 	s.acks = &acks{
-		api: c.api, requests: jsapi.NewRequester(c.nc), waits: c.puller.demand.waits, inflight: &c.inflight, metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
+		api: c.api, requests: jsapi.NewRequester(c.nc), waits: c.puller.demand.waits, inflight: &c.inflight,
+		metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
 		republishReply: s.replyAgain, lost: s.leaseLost, step: s.step,
 	}
 	return s
@@ -142,7 +151,8 @@ func (c *Consumer) newSettler() *settler {
 
 // collectors returns the metrics of all packages under consumer.
 func (c *Consumer) collectors() []prometheus.Collector {
-	return slices.Concat(c.metrics.all, []prometheus.Collector{c.usage}, c.bridge.Collectors(), c.janitor.Collectors(), c.letters.Collectors(), c.notifier.Collectors(),
+	return slices.Concat(c.metrics.all, []prometheus.Collector{c.usage}, c.bridge.Collectors(), c.janitor.Collectors(),
+		c.letters.Collectors(), c.notifier.Collectors(),
 		c.chunks.Collectors(), c.cancels.Collectors(), c.delays.Collectors(), c.ticker.Collectors(), c.bypass.Collectors())
 }
 
@@ -167,7 +177,8 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	life, end := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){
-		c.settler.run, c.leases.run, c.upkeep.run, c.lot.Run, c.janitor.Sweep, c.janitor.KeepAnchors, c.bypass.Run, c.usage.Run,
+		c.settler.run, c.leases.run, c.upkeep.run, c.lot.Run, c.janitor.Sweep, c.janitor.KeepAnchors, c.bypass.Run,
+		c.usage.Run,
 	} {
 		loops.Go(func() { loop(life) })
 	}
@@ -375,7 +386,9 @@ func (c *Consumer) Stats() Stats {
 	}
 	return Stats{
 		Storage: full, SetAside: c.settler.overdue.Lately(),
-		Window: c.cfg.Window, Held: c.inflight.len(), Waiting: len(c.inflight.in(waiting)), Settling: len(c.inflight.those(func(h *entry) bool { return h.is(replying) || h.is(storing) || h.is(acking) })),
-		Credits: int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), ParkedLanes: int(c.puller.parking.Load()), Ready: c.Ready() == nil,
+		Window: c.cfg.Window, Held: c.inflight.len(), Waiting: len(c.inflight.in(waiting)),
+		Settling: len(c.inflight.those(func(h *entry) bool { return h.is(replying) || h.is(storing) || h.is(acking) })),
+		Credits:  int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), ParkedLanes: int(c.puller.parking.Load()),
+		Ready: c.Ready() == nil,
 	}
 }

@@ -68,7 +68,8 @@ func (s *ender) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
 		d.History = append(d.History, h.record.History...)
 	}
 	if o.Version != "" {
-		d.History = append(d.History, events.FailedRun{At: now, Attempt: runs, Reason: o.Failure.Reason, Message: o.Failure.Message, Node: s.cfg.Node})
+		d.History = append(d.History, events.FailedRun{At: now, Attempt: runs, Reason: o.Failure.Reason,
+			Message: o.Failure.Message, Node: s.cfg.Node})
 	}
 	d.History = d.History[max(0, len(d.History)-events.MaxHistory):]
 	if o.OnDead != nil && e.Header.Get(events.HeaderDeadOf) == "" { // otherwise notices of notices would never end
@@ -80,5 +81,6 @@ func (s *ender) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
 // doubtful reports whether h may have been delivered to another process meanwhile and have ended there: because h was
 // delivered before, or because its lease was not renewed for nearly as long as the lease lasts.
 func (s *ender) doubtful(h *entry) bool {
-	return h.event.Origin.Deliveries > 1 || h.absences != s.absences.Load() || time.Since(s.inflight.renewedAt(h)) > s.cfg.longAbsence()
+	return h.event.Origin.Deliveries > 1 || h.absences != s.absences.Load() ||
+		time.Since(s.inflight.renewedAt(h)) > s.cfg.longAbsence()
 }

@@ -39,7 +39,8 @@ func TestWorkerIsToldOfDeadLetters(t *testing.T) {
 	require.Zero(t, all[1].Hook)
 	require.Len(t, d.events(), 2)
 	e := d.events()[1]
-	require.Equal(t, []string{"task", "acme", "undertaker", "dead:" + all[0].Identity()}, []string{e.Kind.String(), e.Owner, e.Worker, e.ID})
+	require.Equal(t, []string{"task", "acme", "undertaker", "dead:" + all[0].Identity()},
+		[]string{e.Kind.String(), e.Owner, e.Worker, e.ID})
 	var j events.LetterJSON
 	require.NoError(t, json.Unmarshal(e.Body, &j))
 	require.Equal(t, all[0].Seq, j.ID)
@@ -82,7 +83,8 @@ func TestSubjectIsToldOfDeadLetters(t *testing.T) {
 	require.Equal(t, int(nc.MaxPayload())-64<<10, j.BodyBytes)
 	require.Regexp(t, "^acme:dead:[0-9a-f]{32}$", m.Header.Get("Nats-Msg-Id"))
 
-	for _, subject := range []string{"private.x", "pinwheel.events.task.globex.w", "$JS.API.STREAM.PURGE.PINWHEEL_EVENTS"} {
+	for _, subject := range []string{"private.x", "pinwheel.events.task.globex.w",
+		"$JS.API.STREAM.PURGE.PINWHEEL_EVENTS"} {
 		hook <- events.DeadHook{Subject: subject}
 		publish(t, nc, events.Task, "acme", nil, "x")
 	}

@@ -49,7 +49,8 @@ func TestDeadLetterKeepsEverything(t *testing.T) {
 		require.True(t, bytes.Equal([]byte(body), d.Body))
 		require.Equal(t, seq, d.StreamSeq)
 		require.Equal(t, events.StreamEvents, d.Stream)
-		require.Equal(t, []string{"acme", "w", "task", "e1", "1-abc", "test"}, []string{d.Owner, d.Worker, d.Kind, d.EventID, d.Version, d.Node})
+		require.Equal(t, []string{"acme", "w", "task", "e1", "1-abc", "test"}, []string{d.Owner, d.Worker, d.Kind, d.EventID,
+			d.Version, d.Node})
 		require.Equal(t, "Error: boom\n    at hello.js:3:7", d.Failure.Stack)
 		require.Equal(t, 1, d.Attempts)
 		require.True(t, d.At.After(before) && !d.FirstAt.After(d.At))
@@ -104,7 +105,8 @@ func TestDeadLetterOfAnotherEventIsNotMistakenForOurs(t *testing.T) {
 	e := &events.Event{Kind: events.Task, Owner: "acme", Worker: "w", ID: "old", Stored: time.Now(), Body: []byte("old"),
 		Origin: events.Origin{Stream: events.StreamEvents, Seq: next, Subject: "pinwheel.events.0.task.acme.w"}}
 	old := events.NewDeadLetter(e, events.Fail(events.ReasonException, "old"), "1", "n", 1, time.Now())
-	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException), Header: nats.Header(old.Encode()), Data: e.Body})
+	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException),
+		Header: nats.Header(old.Encode()), Data: e.Body})
 	require.NoError(t, err)
 	require.Equal(t, next, publish(t, nc, events.Task, "acme", nil, "new"))
 	eventuallyStored(t, js, events.StreamDead, 2)
@@ -149,7 +151,8 @@ func TestListFiltersAndReplay(t *testing.T) {
 	}, patience, 5*time.Millisecond)
 	again := letters(t, dl, deadletter.Filter{})[3]
 	require.Equal(t, string(all[0].Body), string(again.Body))
-	require.ErrorIs(t, dl.Replay(t.Context(), again, deadletter.ReplayOptions{MaxReplays: 1}), deadletter.ErrTooManyReplays)
+	require.ErrorIs(t, dl.Replay(t.Context(), again, deadletter.ReplayOptions{MaxReplays: 1}),
+		deadletter.ErrTooManyReplays)
 
 	// Two replays of one letter, as after a crash before the letter was removed: one run.
 	close(fixed)
@@ -161,10 +164,11 @@ func TestListFiltersAndReplay(t *testing.T) {
 	require.Equal(t, before+1, len(d.events()))
 
 	seen := 0
-	n, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{Rate: 1000}, func(s deadletter.Progress) {
-		require.NoError(t, s.Err)
-		seen++
-	})
+	n, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{Rate: 1000},
+		func(s deadletter.Progress) {
+			require.NoError(t, s.Err)
+			seen++
+		})
 	require.NoError(t, err)
 	require.Equal(t, deadletter.Counts{Total: 3, Done: 3}, n)
 	require.Equal(t, 3, seen)

@@ -101,7 +101,8 @@ func TestEditedLetterIsOneAndTheSame(t *testing.T) {
 	t.Parallel()
 	nc, js, dl := house(t)
 	old := lay(t, js, &events.DeadLetter{
-		StreamSeq: 7, EventID: "e", Header: events.Header{"X": {"1"}, "Nats-Msg-Id": {"m"}}, Body: []byte(`{"id":1}`), Replays: 2,
+		StreamSeq: 7, EventID: "e", Header: events.Header{"X": {"1"}, "Nats-Msg-Id": {"m"}}, Body: []byte(`{"id":1}`),
+		Replays: 2,
 		History: []events.FailedRun{{At: time.Now().UTC(), Attempt: 1, Reason: events.ReasonCPU}},
 	})
 	edited, err := dl.Edit(t.Context(), old.Seq, events.Edit{Patch: []byte(`{"id":2}`), Set: events.Header{"X": {"2"}}})
@@ -112,12 +113,14 @@ func TestEditedLetterIsOneAndTheSame(t *testing.T) {
 	require.Greater(t, edited.Seq, old.Seq)
 	require.False(t, edited.Edited.IsZero())
 	want := *old
-	want.Seq, want.Edited, want.Body, want.Header = edited.Seq, edited.Edited, []byte(`{"id":2}`), events.Header{"X": {"2"}, "Nats-Msg-Id": {"m"}}
+	want.Seq, want.Edited, want.Body, want.Header = edited.Seq, edited.Edited, []byte(`{"id":2}`), events.Header{
+		"X": {"2"}, "Nats-Msg-Id": {"m"}}
 	require.Equal(t, &want, edited)
 	require.Equal(t, old.Identity(), edited.Identity())
 
 	for _, same := range []events.Edit{
-		{}, {Body: []byte(`{"id":2}`)}, {Patch: []byte(`{ "id": 2 }`)}, {Patch: []byte(`{}`)}, {Patch: []byte(`{"gone":null}`)}, {Set: events.Header{"X": {"2"}}}, {Remove: []string{"Y"}},
+		{}, {Body: []byte(`{"id":2}`)}, {Patch: []byte(`{ "id": 2 }`)}, {Patch: []byte(`{}`)},
+		{Patch: []byte(`{"gone":null}`)}, {Set: events.Header{"X": {"2"}}}, {Remove: []string{"Y"}},
 	} {
 		unchanged, err := dl.Edit(t.Context(), edited.Seq, same)
 		require.NoError(t, err)
@@ -177,7 +180,8 @@ func TestClaimedReplayOfACrashedProcessRunsAgain(t *testing.T) {
 	js := jetStream(t, nc)
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, shortLease(), nc.MaxPayload()))
 	dl := deadletter.NewStore(js, subjects)
-	require.NoError(t, dl.Replay(t.Context(), lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e"}), deadletter.ReplayOptions{}))
+	require.NoError(t, dl.Replay(t.Context(), lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e"}),
+		deadletter.ReplayOptions{}))
 	doomed := natstest.Connect(t, srv)
 	first := &dispatcher{handle: never}
 	start(t, doomed, shortLease(), first)
@@ -218,7 +222,8 @@ func TestEventWithADeadLetterDoesNotRunAgain(t *testing.T) {
 	doomed.Close()
 	d := events.NewDeadLetter(e, events.Fail(events.ReasonException, "boom"), "1-abc", "dead process", 1, time.Now())
 	d.Hook = events.DeadHook{Subject: "_INBOX.told"}
-	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException), Header: nats.Header(d.Encode()), Data: d.Body})
+	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException),
+		Header: nats.Header(d.Encode()), Data: d.Body})
 	require.NoError(t, err)
 	told, err := nc.SubscribeSync("_INBOX.told")
 	require.NoError(t, err)
@@ -256,7 +261,8 @@ func TestLettersAreKnownByWhenTheirEventsWereStored(t *testing.T) {
 			doomed.Close()
 			d := events.NewDeadLetter(e, events.Fail(events.ReasonException, "boom"), "1-abc", "dead process", 1, time.Now())
 			test.change(d)
-			_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException), Header: nats.Header(d.Encode()), Data: d.Body})
+			_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException),
+				Header: nats.Header(d.Encode()), Data: d.Body})
 			require.NoError(t, err)
 			second := &dispatcher{handle: dead}
 			start(t, nc, shortLease(), second)
@@ -270,7 +276,8 @@ func TestLettersAreKnownByWhenTheirEventsWereStored(t *testing.T) {
 func TestReplayElsewhereEditedAndDry(t *testing.T) {
 	t.Parallel()
 	nc, js, dl := house(t)
-	letter := lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e", Body: []byte(`{"a":1}`), Replays: 3, Header: events.Header{"Worker-Version": {"1"}}})
+	letter := lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e", Body: []byte(`{"a":1}`), Replays: 3,
+		Header: events.Header{"Worker-Version": {"1"}}})
 	o := deadletter.ReplayOptions{MaxReplays: 3, DryRun: true}
 	err := dl.Replay(t.Context(), letter, o)
 	require.ErrorIs(t, err, deadletter.ErrTooManyReplays)
@@ -300,17 +307,19 @@ func TestReplayAllIsCancelledBetweenLetters(t *testing.T) {
 		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1)})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	counts, err := dl.ReplayAll(ctx, deadletter.Selection{}, deadletter.ReplayOptions{Rate: 1e6}, func(s deadletter.Progress) {
-		if s.Counts.Done == 2 {
-			cancel()
-		}
-	})
+	counts, err := dl.ReplayAll(ctx, deadletter.Selection{}, deadletter.ReplayOptions{Rate: 1e6},
+		func(s deadletter.Progress) {
+			if s.Counts.Done == 2 {
+				cancel()
+			}
+		})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, deadletter.Counts{Total: 5, Done: 2}, counts)
 	require.Equal(t, []uint64{3, 4, 5}, numbers(t, dl, deadletter.Filter{}))
 	require.Equal(t, 2, stored(t, js, events.StreamEvents))
 
-	counts, err = dl.ReplayAll(t.Context(), deadletter.Selection{IDs: []uint64{3, 99, 4}}, deadletter.ReplayOptions{DryRun: true}, nil)
+	counts, err = dl.ReplayAll(t.Context(), deadletter.Selection{IDs: []uint64{3, 99, 4}},
+		deadletter.ReplayOptions{DryRun: true}, nil)
 	require.NoError(t, err)
 	require.Equal(t, deadletter.Counts{Total: 3, Done: 2, Failed: 1}, counts)
 	counts, err = dl.Purge(t.Context(), deadletter.Selection{Filter: deadletter.Filter{Limit: 2}}, false, nil)
@@ -324,7 +333,8 @@ func TestExportedLettersComeBackOnce(t *testing.T) {
 	_, js, dl := house(t)
 	for i := range 4 {
 		lay(t, js, &events.DeadLetter{
-			StreamSeq: uint64(i + 1), EventID: fmt.Sprint(i), Body: []byte{byte(i), 0xff, '\n'}, Header: events.Header{"X": {"a", "\xff"}, "Status": {"409"}},
+			StreamSeq: uint64(i + 1), EventID: fmt.Sprint(i), Body: []byte{byte(i), 0xff, '\n'},
+			Header:  events.Header{"X": {"a", "\xff"}, "Status": {"409"}},
 			Failure: *events.NewFailure(events.ReasonTimeout, "<slow> ☃", "at a\nat b"),
 		})
 	}

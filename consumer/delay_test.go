@@ -38,14 +38,17 @@ func TestDelayedEventsRunAtTheirTime(t *testing.T) {
 		id := fmt.Sprint("at", i)
 		due[id] = at
 		publish(t, nc, events.Fetch, "acme", nats.Header{
-			"Reply-To": {to}, "Event-Id": {id}, "deliver-at": {at.UTC().Format(time.RFC3339Nano)}, "X-Y": {"z"}, "Http-Url": {"/p?q"},
+			"Reply-To": {to}, "Event-Id": {id}, "deliver-at": {at.UTC().Format(time.RFC3339Nano)}, "X-Y": {"z"},
+			"Http-Url": {"/p?q"},
 			// Headers that NATS or Pinwheel would act on are the owner's own, and harmless.
 			"Nats-Msg-Id": {id}, "Status": {"409"}, "Parked-Key": {"forbid~x"}, "Parked-Stream": {"S"}, "Parked-Record": {"{}"},
 		}, fmt.Sprint("body", i))
 	}
 	due["after"] = began.Add(300 * time.Millisecond)
-	publish(t, nc, events.Task, "acme", nats.Header{"Reply-To": {to}, "Event-Id": {"after"}, "Deliver-After": {"0.3"}}, "b")
-	publish(t, nc, events.Task, "acme", nats.Header{"Reply-To": {to}, "Event-Id": {"past"}, "Deliver-At": {"2020-01-01T00:00:00Z"}}, "b")
+	publish(t, nc, events.Task, "acme", nats.Header{"Reply-To": {to}, "Event-Id": {"after"}, "Deliver-After": {"0.3"}},
+		"b")
+	publish(t, nc, events.Task, "acme", nats.Header{"Reply-To": {to}, "Event-Id": {"past"},
+		"Deliver-At": {"2020-01-01T00:00:00Z"}}, "b")
 	for range 52 {
 		_, err := sub.NextMsg(patience)
 		require.NoError(t, err)
@@ -109,7 +112,8 @@ func TestLongRetriesLeaveTheWindow(t *testing.T) {
 		attempts <- e.Attempt
 		if e.Attempt < 4 {
 			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
-				Verdict: lifecycle.Retry, Delay: 150 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
+				Verdict: lifecycle.Retry, Delay: 150 * time.Millisecond, Version: "1-a",
+				Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
 			}}, true
 		}
 		<-release
@@ -206,7 +210,8 @@ func TestCancelOrRun(t *testing.T) {
 	book := schedule.NewStore(js, subjects)
 	const n = 150
 	for i := range n {
-		publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {fmt.Sprint(i)}, "Deliver-After": {fmt.Sprint(0.5 + 2*random.Float64())}}, "x")
+		publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {fmt.Sprint(i)},
+			"Deliver-After": {fmt.Sprint(0.5 + 2*random.Float64())}}, "x")
 	}
 	cancelled := map[string]int{}
 	for _, i := range random.Perm(n) {
@@ -239,7 +244,8 @@ func TestHostileScheduleHeaders(t *testing.T) {
 	d := &dispatcher{handle: echo}
 	start(t, nc, testConfig(), d)
 	at := "@at " + time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-	for name, value := range map[string]string{"Nats-Schedule": at, "Nats-Schedule-Target": "pinwheel.events.task.b.w", "Nats-Rollup": "all", "Nats-TTL": "1s"} {
+	for name, value := range map[string]string{"Nats-Schedule": at, "Nats-Schedule-Target": "pinwheel.events.task.b.w",
+		"Nats-Rollup": "all", "Nats-TTL": "1s"} {
 		h := nats.Header{"Nats-Schedule": {at}, "Nats-Schedule-Target": {"pinwheel.events.task.b.w"}}
 		h.Set(name, value)
 		_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"), Header: h})
@@ -273,7 +279,8 @@ func TestAskedForSurvivesALongDelay(t *testing.T) {
 			return ack(e)
 		}
 		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
-			Verdict: lifecycle.Retry, Delay: 150 * time.Millisecond, Version: "1-a", Asked: e.Attempt != 2, Batch: 7, Failure: events.Fail(events.ReasonException, "x"),
+			Verdict: lifecycle.Retry, Delay: 150 * time.Millisecond, Version: "1-a", Asked: e.Attempt != 2, Batch: 7,
+			Failure: events.Fail(events.ReasonException, "x"),
 		}}, true
 	}}
 	cfg := testConfig()

@@ -42,7 +42,8 @@ type malformed struct {
 
 // add decodes one delivery.
 func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, stored time.Time) {
-	h := &entry{from: from, stored: stored, ack: o.AckSubject, epoch: from.epoch.Load(), renewed: d.now, absences: c.leases.absences.Load()}
+	h := &entry{from: from, stored: stored, ack: o.AckSubject, epoch: from.epoch.Load(), renewed: d.now,
+		absences: c.leases.absences.Load()}
 	o.HeaderBytes = jsapi.HeaderBytes(m)
 	e, failure := c.decode(o, m, stored)
 	e.Held, h.event, e.Parked = h, e, from.stream == events.StreamParked

@@ -73,10 +73,12 @@ func TestConfirmationsAreAwaitedWhenThereIsNoRoom(t *testing.T) {
 	}
 	ended := 0
 	full := func() bool { return c.inflight.taken()+int(c.puller.credits.Load()) == cfg.Window }
-	require.Eventually(t, func() bool { return h.len() > 0 && full() && c.puller.demand.waits() }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return h.len() > 0 && full() && c.puller.demand.waits() }, patience,
+		time.Millisecond)
 	require.NotNil(t, c.settler.acks.awaited())
 	require.Eventually(t, func() bool { ended += h.release(c); return ended == all }, patience, time.Millisecond)
-	require.Eventually(t, func() bool { return c.inflight.len() == 0 && !full() && !c.puller.demand.waits() }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return c.inflight.len() == 0 && !full() && !c.puller.demand.waits() }, patience,
+		time.Millisecond)
 	require.Nil(t, c.settler.acks.awaited())
 
 	stop()

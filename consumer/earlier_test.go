@@ -58,7 +58,8 @@ func TestEventsThatEarlierBinariesPutOffRun(t *testing.T) {
 			return ack(e)
 		}
 		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
-			Verdict: lifecycle.Retry, Delay: 300 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
+			Verdict: lifecycle.Retry, Delay: 300 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException,
+				"x"),
 		}}, true
 	}}
 	start(t, nc, cfg, d)

@@ -22,7 +22,8 @@ func TestWhatWasAckedElsewhereGetsNoDeadLetter(t *testing.T) {
 			pub := natstest.Connect(t, srv)
 			js := jetStream(t, pub)
 			wire := &lossyDialer{lost: make(chan []byte, 1000), refuse: make(chan struct{})}
-			nc, err := natstest.Dial(srv.URL(), nats.SetCustomDialer(wire), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0))
+			nc, err := natstest.Dial(srv.URL(), nats.SetCustomDialer(wire), nats.MaxReconnects(-1),
+				nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0))
 			require.NoError(t, err)
 			t.Cleanup(nc.Close)
 			first, second := make(chan *events.Event, 4), make(chan *events.Event, 4)

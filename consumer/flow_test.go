@@ -113,7 +113,8 @@ func TestStarvedProcessTakesNobodyForStuck(t *testing.T) {
 	}
 	const ms = time.Millisecond
 	require.Equal(t, 2*ableLook, passed([]time.Duration{0, 0}, []time.Duration{0, 0}))
-	require.Equal(t, 2*ableLook-60*ms, passed([]time.Duration{time.Hour, time.Minute}, []time.Duration{time.Hour + 60*ms, time.Minute + 70*ms}),
+	require.Equal(t, 2*ableLook-60*ms, passed([]time.Duration{time.Hour, time.Minute},
+		[]time.Duration{time.Hour + 60*ms, time.Minute + 70*ms}),
 		"all have waited")
 	require.Equal(t, 2*ableLook, passed([]time.Duration{0, 0}, []time.Duration{0, 70 * ms}), "one slept, or ran")
 	require.Equal(t, 2*ableLook, passed([]time.Duration{time.Hour}, []time.Duration{0}), "a thread was replaced")

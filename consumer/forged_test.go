@@ -46,7 +46,8 @@ func TestForgedHeadersTakeNobodysEvents(t *testing.T) {
 		} else { // what JetStream adds to the block would come after its end
 			var block strings.Builder
 			_ = http.Header(sayings(seq, victim)).Write(&block)
-			natstest.PublishRaw(t, j.srv.URL(), subjects.Event(events.Task, forger, "w"), "NATS/1.0\r\n"+block.String()+"\r\n\r\n", body)
+			natstest.PublishRaw(t, j.srv.URL(), subjects.Event(events.Task, forger, "w"), "NATS/1.0\r\n"+block.String()+
+				"\r\n\r\n", body)
 		}
 	}
 	j.dripUntil(d, "both owners' events run", func() bool {
@@ -125,8 +126,10 @@ func TestForgedHeadersOfLettersAndWaitingEvents(t *testing.T) {
 	publish(t, nc, events.Task, "victim", nil, "victim's")
 	hostile := sayings(1, "victim")
 	for name, value := range map[string]string{
-		"Parked-Subject": "pinwheel.events.0.task.victim.w", "Parked-Seq": "1", "Parked-Attempt": "9", "parked-record": `{"crashedAlone":true}`, "Dead-Owner": "victim", "dead-seq": "1",
-		"Dead-Original-Nats-Sequence": "1", "Parked-Original-Nats-Sequence": "1", "Dead-Hook": "subject:_INBOX.x", "KV-Operation": "PURGE", "Status": "404", "Event-Id": "forged",
+		"Parked-Subject": "pinwheel.events.0.task.victim.w", "Parked-Seq": "1", "Parked-Attempt": "9",
+		"parked-record": `{"crashedAlone":true}`, "Dead-Owner": "victim", "dead-seq": "1",
+		"Dead-Original-Nats-Sequence": "1", "Parked-Original-Nats-Sequence": "1", "Dead-Hook": "subject:_INBOX.x",
+		"KV-Operation": "PURGE", "Status": "404", "Event-Id": "forged",
 	} {
 		hostile[name] = []string{value}
 	}
@@ -139,7 +142,8 @@ func TestForgedHeadersOfLettersAndWaitingEvents(t *testing.T) {
 		found++
 		one, err := letters.Get(t.Context(), l.Seq)
 		require.NoError(t, err)
-		require.Equal(t, []any{"forger", "forged", events.StreamEvents, seq, 1, events.DeadHook{}}, []any{one.Owner, one.EventID, one.Stream, one.StreamSeq, one.Attempts, one.Hook})
+		require.Equal(t, []any{"forger", "forged", events.StreamEvents, seq, 1, events.DeadHook{}},
+			[]any{one.Owner, one.EventID, one.Stream, one.StreamSeq, one.Attempts, one.Hook})
 		for name, values := range hostile {
 			require.Equal(t, values, one.Header[name], name)
 		}

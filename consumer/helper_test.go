@@ -96,7 +96,8 @@ func park(e *events.Event) (lifecycle.Settlement, bool) {
 
 func dead(e *events.Event) (lifecycle.Settlement, bool) {
 	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
-		Verdict: lifecycle.Dead, Version: "1-abc", Failure: events.NewFailure(events.ReasonException, "boom", "Error: boom\n    at hello.js:3:7"),
+		Verdict: lifecycle.Dead, Version: "1-abc", Failure: events.NewFailure(events.ReasonException, "boom",
+			"Error: boom\n    at hello.js:3:7"),
 	}}, true
 }
 
@@ -178,7 +179,8 @@ func explain(t testing.TB, nc *nats.Conn, c *consumer.Consumer) {
 		}
 		for i := range s.ListConsumers(ctx).Info() {
 			if i.NumPending+uint64(i.NumAckPending) > 0 {
-				t.Logf("%s: pending %d, ack pending %d, redelivered %d, waiting %d, %+v %+v", i.Name, i.NumPending, i.NumAckPending, i.NumRedelivered, i.NumWaiting, i.Delivered, i.AckFloor)
+				t.Logf("%s: pending %d, ack pending %d, redelivered %d, waiting %d, %+v %+v", i.Name, i.NumPending, i.NumAckPending, i.NumRedelivered,
+					i.NumWaiting, i.Delivered, i.AckFloor)
 			}
 		}
 	}
@@ -202,7 +204,8 @@ func publish(t testing.TB, nc *nats.Conn, kind events.Kind, owner string, h nats
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	ack, err := jetStream(t, nc).PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(kind, owner, "w"), Header: h, Data: []byte(body)})
+	ack, err := jetStream(t, nc).PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(kind, owner, "w"), Header: h,
+		Data: []byte(body)})
 	require.NoError(t, err)
 	return ack.Sequence
 }
@@ -213,7 +216,8 @@ func stored(t testing.TB, js jetstream.JetStream, stream string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	pins := map[string]string{
-		events.StreamEvents: subjects.Anchor(), events.StreamSchedules: subjects.SchedulesAnchor(), events.StreamParked: subjects.ParkedAnchor(),
+		events.StreamEvents: subjects.Anchor(), events.StreamSchedules: subjects.SchedulesAnchor(),
+		events.StreamParked: subjects.ParkedAnchor(),
 	}
 	n, err := resources.Count(ctx, js, stream, pins[stream])
 	require.NoError(t, err)
@@ -263,7 +267,8 @@ func (r *restartable) up() {
 }
 
 func (r *restartable) connect() *nats.Conn {
-	nc, err := natstest.Dial(r.srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+	nc, err := natstest.Dial(r.srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond),
+		nats.ReconnectJitter(0, 0))
 	require.NoError(r.t, err)
 	r.t.Cleanup(nc.Close)
 	return nc

@@ -28,7 +28,8 @@ type entry struct {
 	epoch   uint64    // of from, at the newest delivery; guarded by inflight.mu
 	renewed time.Time // when the server last heard of it; guarded by inflight.mu
 
-	settling time.Duration // since when it is checked or settled, by inflight.clock; 0 = it runs or waits; guarded by inflight.mu
+	// since when it is checked or settled, by inflight.clock; 0 = it runs or waits; guarded by inflight.mu
+	settling time.Duration
 	refused  time.Duration // when parking it was refused first, by inflight.clock; 0 = never; guarded by inflight.mu
 
 	unspent  string // the owner whose room it takes, if it was parked and dispatch, which reports room, has not seen it

@@ -16,7 +16,8 @@ func TestConfirmedEventsAreKnownForAWhile(t *testing.T) {
 	from, stored := &source{stream: events.StreamEvents}, time.Now()
 	table := inflight{left: func(int) {}}
 	hold := func(seq uint64) *entry {
-		return &entry{from: from, stored: stored, event: &events.Event{Origin: events.Origin{Stream: events.StreamEvents, Seq: seq}}}
+		return &entry{from: from, stored: stored,
+			event: &events.Event{Origin: events.Origin{Stream: events.StreamEvents, Seq: seq}}}
 	}
 	known := func(seq uint64, stored time.Time) bool {
 		_, acked := table.adopt(events.Origin{Stream: events.StreamEvents, Seq: seq}, stored, 0, stored)
@@ -62,7 +63,8 @@ func TestDeliveryBehindItsAckIsAckedToo(t *testing.T) {
 	table := inflight{left: func(n int) { left += n }}
 	var batch []*entry
 	for seq := range uint64(3) {
-		h := &entry{from: from, stored: stored, event: &events.Event{Origin: events.Origin{Stream: events.StreamEvents, Seq: seq}}}
+		h := &entry{from: from, stored: stored,
+			event: &events.Event{Origin: events.Origin{Stream: events.StreamEvents, Seq: seq}}}
 		h.ack, h.acked = "ack", "ack"
 		batch = append(batch, h)
 		table.add(batch[seq:])

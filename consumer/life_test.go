@@ -24,7 +24,8 @@ func TestEndsOfADeletedStreamGoNowhere(t *testing.T) {
 		},
 		"retry": func(e *events.Event) (lifecycle.Settlement, bool) {
 			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
-				Verdict: lifecycle.Retry, Delay: 10 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
+				Verdict: lifecycle.Retry, Delay: 10 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException,
+					"x"),
 			}}, true
 		},
 		"early reply": func(e *events.Event) (lifecycle.Settlement, bool) {
@@ -35,7 +36,8 @@ func TestEndsOfADeletedStreamGoNowhere(t *testing.T) {
 	} {
 		t.Run(name+" by the fleet", func(t *testing.T) {
 			t.Parallel()
-			endsGoNowhere(t, end, func(js jetstream.JetStream) { require.NoError(t, js.DeleteStream(t.Context(), events.StreamEvents)) })
+			endsGoNowhere(t, end,
+				func(js jetstream.JetStream) { require.NoError(t, js.DeleteStream(t.Context(), events.StreamEvents)) })
 		})
 		t.Run(name+" by an operator", func(t *testing.T) {
 			t.Parallel()
@@ -66,14 +68,16 @@ func endsGoNowhere(t *testing.T, end handler, again func(js jetstream.JetStream)
 	again(js)
 	var now uint64
 	require.Eventually(t, func() bool { // a stream may have to be made first
-		ack, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"), Data: []byte("now")}, jetstream.WithRetryAttempts(0))
+		ack, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"),
+			Data: []byte("now")}, jetstream.WithRetryAttempts(0))
 		if err == nil {
 			now = ack.Sequence
 		}
 		return err == nil
 	}, patience, 10*time.Millisecond)
 	require.Equal(t, "now", <-began)
-	require.Eventually(t, func() bool { return f.Stats().Held == 1 }, patience, time.Millisecond, "%d is forgotten, and %d held", before, now)
+	require.Eventually(t, func() bool { return f.Stats().Held == 1 }, patience, time.Millisecond,
+		"%d is forgotten, and %d held", before, now)
 	close(goOn)
 	require.Eventually(t, func() bool { return f.Stats().Settling == 0 }, patience, time.Millisecond)
 	_, err := replies.NextMsg(2 * cfg.AckWait)

@@ -113,14 +113,16 @@ func TestLiveBodyOfAProcessThatDies(t *testing.T) {
 	require.Equal(t, "one", <-began)
 	doomed.Close()
 	got := make(chan bodyRead, 1)
-	start(t, natstest.Connect(t, srv), shortLease(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
-		got <- readLive(e, func(part string) { began <- part })
-		return ack(e)
-	}})
+	start(t, natstest.Connect(t, srv), shortLease(),
+		&dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+			got <- readLive(e, func(part string) { began <- part })
+			return ack(e)
+		}})
 	require.Equal(t, "one", <-began)
 	_, err = sendPart(t, pub, &nats.Msg{Subject: subjects.BodyPart("acme", "a", 1), Data: []byte("two")})
 	require.NoError(t, err)
-	_, err = sendPart(t, pub, &nats.Msg{Subject: subjects.BodyPart("acme", "a", events.EndPart), Data: events.EncodeEnd(2)})
+	_, err = sendPart(t, pub, &nats.Msg{Subject: subjects.BodyPart("acme", "a", events.EndPart),
+		Data: events.EncodeEnd(2)})
 	require.NoError(t, err)
 	require.Equal(t, bodyRead{text: "onetwo"}, <-got)
 	eventuallyStored(t, js, events.StreamBodies, 0)

@@ -87,7 +87,8 @@ func TestRepliesSurviveABrokenConnection(t *testing.T) {
 			srv := natstest.Start(t)
 			pub := natstest.Connect(t, srv)
 			wire := &lossyDialer{lost: make(chan []byte, 1000)}
-			nc, err := natstest.Dial(srv.URL(), nats.SetCustomDialer(wire), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0))
+			nc, err := natstest.Dial(srv.URL(), nats.SetCustomDialer(wire), nats.MaxReconnects(-1),
+				nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0))
 			require.NoError(t, err)
 			t.Cleanup(nc.Close)
 			cut := make(chan struct{})

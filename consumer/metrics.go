@@ -55,7 +55,8 @@ func newMetrics(c *Consumer) *metrics {
 	all = append(all, ended,
 		gauge("held_events", "Events this process holds.", func() float64 { return float64(c.inflight.len()) }),
 		gauge("held_places", "Places of the window that the held events take.", func() float64 { return float64(c.inflight.taken()) }),
-		gauge("pull_credits", "Events asked for and not delivered yet.", func() float64 { return float64(c.puller.credits.Load()) }),
+		gauge("pull_credits", "Events asked for and not delivered yet.",
+			func() float64 { return float64(c.puller.credits.Load()) }),
 		gauge("window", "Places for events that this process may hold or ask for.", func() float64 { return float64(c.cfg.Window) }))
 	for _, k := range []events.Kind{0, events.Fetch, events.Task, events.Scheduled} {
 		for _, v := range []lifecycle.Verdict{lifecycle.Ack, lifecycle.Dead, lifecycle.Return, lifecycle.Park} {

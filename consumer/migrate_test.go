@@ -55,7 +55,8 @@ func TestAssetsMoveForwardUnderLoad(t *testing.T) {
 	go func() {
 		var err error
 		for i := range n {
-			if _, err = js.PublishMsgAsync(&nats.Msg{Subject: subjects.Event(events.Task, fmt.Sprintf("o%d", i%40), "w"), Data: fmt.Append(nil, i)}, jetstream.WithStallWait(patience)); err != nil {
+			if _, err = js.PublishMsgAsync(&nats.Msg{Subject: subjects.Event(events.Task, fmt.Sprintf("o%d", i%40), "w"),
+				Data: fmt.Append(nil, i)}, jetstream.WithStallWait(patience)); err != nil {
 				break
 			}
 		}
@@ -110,7 +111,8 @@ func TestAssetsThatCannotBeMendedKeepAProcessFromStarting(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
 	js, cfg := jetStream(t, nc), testConfig()
-	wrong := jetstream.StreamConfig{Name: events.StreamEvents, Subjects: []string{subjects.AllEvents(), subjects.Anchor()}, AllowMsgTTL: true}
+	wrong := jetstream.StreamConfig{Name: events.StreamEvents, Subjects: []string{subjects.AllEvents(), subjects.Anchor()},
+		AllowMsgTTL: true}
 	_, err := js.CreateStream(t.Context(), wrong)
 	require.NoError(t, err)
 	c, err := consumer.New(cfg, nc, &dispatcher{handle: ack}, testLog(t), nil)

@@ -78,7 +78,8 @@ func (o *overdue) setAside(h *entry) {
 	o.count.Inc()
 	o.note(time.Now())
 	o.api.Repeats.Error(nil, "event could not be settled: it is set aside, stays in its stream and is delivered again").
-		Str("event", h.event.ID).Str("worker", h.event.Target()).Str("stream", h.from.stream).Uint64("seq", h.event.Origin.Seq).
+		Str("event", h.event.ID).Str("worker", h.event.Target()).Str("stream", h.from.stream).
+		Uint64("seq", h.event.Origin.Seq).
 		Stringer("state", was).Stringer("again_in", asideFor).Send()
 	if h.recorded().Moving == nil { // else this delivery is counted already
 		h.noteReturned()
@@ -157,7 +158,8 @@ func (t *inflight) settling(least time.Duration) (list []*entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, h := range t.list {
-		if h.settling == 0 || t.clock()-h.settling < least || h.is(acking) || h.is(aside) || h.is(checking) && h.event.Overlaps() == events.OverlapReplace {
+		if h.settling == 0 || t.clock()-h.settling < least || h.is(acking) || h.is(aside) || h.is(checking) &&
+			h.event.Overlaps() == events.OverlapReplace {
 			continue
 		}
 		list = append(list, h)

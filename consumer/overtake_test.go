@@ -39,7 +39,8 @@ type jam struct {
 func newJam(t *testing.T) *jam {
 	srv := natstest.Start(t)
 	nc := natstest.Connect(t, srv)
-	return &jam{t: t, srv: srv, nc: nc, js: jetStream(t, nc), held: make(chan *events.Event, 2*backlog), ran: map[string][]*events.Event{}}
+	return &jam{t: t, srv: srv, nc: nc, js: jetStream(t, nc), held: make(chan *events.Event, 2*backlog),
+		ran: map[string][]*events.Event{}}
 }
 
 func (j *jam) handle(e *events.Event) (lifecycle.Settlement, bool) {

@@ -38,7 +38,8 @@ func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
 	const n = 100
 	for i := range n {
 		publish(t, nc, events.Task, "acme", nats.Header{
-			"Reply-To": {to}, "Event-Id": {fmt.Sprint("id", i)}, "Status": {"409"}, "Nats-Msg-Id": {fmt.Sprint("m", i)}, "Parked-X": {"y"},
+			"Reply-To": {to}, "Event-Id": {fmt.Sprint("id", i)}, "Status": {"409"}, "Nats-Msg-Id": {fmt.Sprint("m", i)},
+			"Parked-X": {"y"},
 		}, fmt.Sprint(i))
 	}
 	eventuallyStored(t, js, events.StreamEvents, 0)
@@ -98,10 +99,11 @@ func TestParksAtOnceAreBounded(t *testing.T) {
 	for i := range n {
 		publish(t, pub, events.Task, "acme", nil, fmt.Sprint(i))
 	}
-	start(t, natstest.Connect(t, srv), cfg, &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
-		s, _ := park(e)
-		return s, !e.Parked
-	}})
+	start(t, natstest.Connect(t, srv), cfg,
+		&dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+			s, _ := park(e)
+			return s, !e.Parked
+		}})
 	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Equal(t, n, stored(t, js, events.StreamParked))
 	t.Logf("at most %d at once", most.Load())

@@ -29,7 +29,8 @@ func BenchmarkPark(b *testing.B) {
 	cfg.Window, cfg.AckWait, cfg.MaxBytes, cfg.Heartbeat = 1024, 30*time.Second, 1<<30, 2*time.Second
 	start(b, nc, cfg, &dispatcher{handle: ack}).stop() // assets
 	for range b.N {
-		_, err := js.PublishMsgAsync(&nats.Msg{Subject: subjects.Event(events.Task, "noisy", "w"), Data: []byte(`{"n":5}`)}, jetstream.WithStallWait(patience))
+		_, err := js.PublishMsgAsync(&nats.Msg{Subject: subjects.Event(events.Task, "noisy", "w"), Data: []byte(`{"n":5}`)},
+			jetstream.WithStallWait(patience))
 		require.NoError(b, err)
 	}
 	<-js.PublishAsyncComplete()
@@ -66,13 +67,15 @@ func BenchmarkManyParkedOwners(b *testing.B) {
 	js := jetStream(b, pub)
 	cfg := testConfig()
 	cfg.Window, cfg.AckWait, cfg.MaxBytes, cfg.Heartbeat = 1024, 30*time.Second, 1<<30, 2*time.Second
-	f := start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
-		s, _ := park(e)
-		return s, !e.Parked
-	}})
+	f := start(b, nc, cfg,
+		&dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+			s, _ := park(e)
+			return s, !e.Parked
+		}})
 	for i := range 3 {
 		for o := range b.N {
-			_, err := js.PublishMsgAsync(&nats.Msg{Subject: subjects.Event(events.Task, fmt.Sprint("o", o), "w"), Data: []byte(strconv.Itoa(i))}, jetstream.WithStallWait(patience))
+			_, err := js.PublishMsgAsync(&nats.Msg{Subject: subjects.Event(events.Task, fmt.Sprint("o", o), "w"),
+				Data: []byte(strconv.Itoa(i))}, jetstream.WithStallWait(patience))
 			require.NoError(b, err)
 		}
 	}

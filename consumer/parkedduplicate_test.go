@@ -55,7 +55,8 @@ func TestDuplicateProbeOfAClusterDoesNoHarm(t *testing.T) {
 	}, clusterPatience, 20*time.Millisecond)
 	require.Len(t, second.events(), 2)
 	for _, e := range second.events() {
-		require.Equal(t, string(e.Body) == "parked", e.Origin.Stream == events.StreamParked, "%s came from %s", e.Body, e.Origin.Stream)
+		require.Equal(t, string(e.Body) == "parked", e.Origin.Stream == events.StreamParked, "%s came from %s", e.Body,
+			e.Origin.Stream)
 	}
 	_, err := js.Publish(t.Context(), "pinwheel.parked.task.acme.w", nil, jetstream.WithMsgID("afterwards"))
 	require.NoError(t, err, "the stream still takes what is to be parked")

@@ -52,10 +52,15 @@ func TestFullParkingStopsNobodyForGood(t *testing.T) {
 			<-time.After(5 * time.Millisecond)
 		}
 	}
-	require.Eventually(t, func() bool { s := f.Stats(); return s.Settling > cfg.Window/2 && s.Settling+s.Credits == cfg.Window }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		s := f.Stats()
+		return s.Settling > cfg.Window/2 &&
+			s.Settling+s.Credits == cfg.Window
+	}, patience, time.Millisecond)
 	busy.Store(false)
 	eventuallyStored(t, js, events.StreamEvents, 0)
 	eventuallyStored(t, js, events.StreamParked, 0)
 	require.Positive(t, before.Load(), "what could not be parked may run before what is")
-	require.Eventually(t, func() bool { return d.through.Load() == parks.Load() }, patience, time.Millisecond, "all that was to be parked is through")
+	require.Eventually(t, func() bool { return d.through.Load() == parks.Load() }, patience, time.Millisecond,
+		"all that was to be parked is through")
 }

@@ -37,12 +37,15 @@ func TestPartsOfBodiesAreStoredByTheFleet(t *testing.T) {
 	d := &dispatcher{handle: ack}
 	start(t, nc, testConfig(), d)
 	for name, value := range map[string]string{
-		"Nats-Expected-Last-Msg-Id": "wrong", "Nats-Expected-Last-Sequence": "77", "Nats-Expected-Stream": "ELSEWHERE", "Nats-Msg-Id": "beta:1", "Nats-Rollup": "all", "Nats-TTL": "1s",
+		"Nats-Expected-Last-Msg-Id": "wrong", "Nats-Expected-Last-Sequence": "77", "Nats-Expected-Stream": "ELSEWHERE",
+		"Nats-Msg-Id": "beta:1", "Nats-Rollup": "all", "Nats-TTL": "1s",
 		"Nats-Sequence": "1", "Status": "503",
 	} {
-		seq, err := sendPart(t, nc, &nats.Msg{Subject: subjects.BodyPart("acme", "a", 0), Header: nats.Header{name: {value}}, Data: []byte(name)})
+		seq, err := sendPart(t, nc, &nats.Msg{Subject: subjects.BodyPart("acme", "a", 0), Header: nats.Header{name: {value}},
+			Data: []byte(name)})
 		require.NoError(t, err, name)
-		answer, err := nc.Request("$JS.API.STREAM.MSG.GET."+events.StreamBodies, fmt.Appendf(nil, `{"seq":%d}`, seq), patience)
+		answer, err := nc.Request("$JS.API.STREAM.MSG.GET."+events.StreamBodies, fmt.Appendf(nil, `{"seq":%d}`, seq),
+			patience)
 		require.NoError(t, err)
 		var m struct {
 			Message struct {
@@ -56,16 +59,19 @@ func TestPartsOfBodiesAreStoredByTheFleet(t *testing.T) {
 		require.Empty(t, m.Message.Hdrs)
 	}
 	n := stored(t, js, events.StreamBodies)
-	for _, subject := range []string{"pinwheel.body.acme.a.x", "pinwheel.body.acme.a.-1", "pinwheel.body.acme.a.01", "pinwheel.body.acme.a.1048576", "pinwheel.body.acme.a!b.0"} {
+	for _, subject := range []string{"pinwheel.body.acme.a.x", "pinwheel.body.acme.a.-1", "pinwheel.body.acme.a.01",
+		"pinwheel.body.acme.a.1048576", "pinwheel.body.acme.a!b.0"} {
 		_, err := sendPart(t, nc, &nats.Msg{Subject: subject})
 		var refused *jetstream.APIError
 		require.ErrorAs(t, err, &refused, subject)
 		require.Equal(t, 400, refused.Code)
 	}
-	_, err := sendPart(t, nc, &nats.Msg{Subject: subjects.BodyPart("acme", "a", 1), Data: make([]byte, nc.MaxPayload()-1000)})
+	_, err := sendPart(t, nc, &nats.Msg{Subject: subjects.BodyPart("acme", "a", 1),
+		Data: make([]byte, nc.MaxPayload()-1000)})
 	require.ErrorContains(t, err, "message size exceeds maximum allowed")
 	require.NoError(t, nc.Publish(subjects.BodyPart("acme", "a", 2), []byte("nobody waits")))
-	require.NoError(t, nc.PublishRequest(subjects.BodyPart("acme", "a", 3), "pinwheel.events.task.beta.w", []byte("an event of beta?")))
+	require.NoError(t, nc.PublishRequest(subjects.BodyPart("acme", "a", 3), "pinwheel.events.task.beta.w",
+		[]byte("an event of beta?")))
 	_, err = sendPart(t, nc, &nats.Msg{Subject: subjects.BodyPart("acme", "a", 4), Data: []byte("last")})
 	require.NoError(t, err)
 	require.Equal(t, n+1, stored(t, js, events.StreamBodies))
@@ -79,7 +85,8 @@ func TestPartsOfBeforeAreRead(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
-		Name: events.StreamBodies, Subjects: []string{subjects.AllBodies()}, Discard: jetstream.DiscardNew, AllowDirect: true, MaxAge: 24 * time.Hour,
+		Name: events.StreamBodies, Subjects: []string{subjects.AllBodies()}, Discard: jetstream.DiscardNew, AllowDirect: true,
+		MaxAge: 24 * time.Hour,
 	})
 	require.NoError(t, err)
 	_, err = sendPart(t, nc, &nats.Msg{Subject: subjects.BodyPart("acme", "a", 0), Data: []byte("before")})
@@ -152,7 +159,8 @@ func TestHeadersOfPartsStallNoCluster(t *testing.T) {
 	nc := c.Connect(1)
 	js := jetStream(t, nc)
 	for i := range 5 {
-		m := &nats.Msg{Subject: subjects.BodyPart("acme", "a", i), Header: nats.Header{"Nats-Expected-Last-Msg-Id": {"wrong"}}, Data: []byte("x")}
+		m := &nats.Msg{Subject: subjects.BodyPart("acme", "a", i),
+			Header: nats.Header{"Nats-Expected-Last-Msg-Id": {"wrong"}}, Data: []byte("x")}
 		require.Eventually(t, func() bool {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()

@@ -17,7 +17,8 @@ func TestPausesAreNoTicks(t *testing.T) {
 	_, js, _ := house(t)
 	book := schedule.NewStore(js, subjects)
 	s := events.Schedule{Name: "night", Cron: "@every 1h"}
-	w := events.Only(&events.Worker{Owner: "acme", Name: "w", Number: 1, DeployedAt: time.Now().Add(-time.Minute), Spec: events.Spec{Schedules: []events.Schedule{s}}})
+	w := events.Only(&events.Worker{Owner: "acme", Name: "w", Number: 1, DeployedAt: time.Now().Add(-time.Minute),
+		Spec: events.Spec{Schedules: []events.Schedule{s}}})
 	last := func() time.Time {
 		st, err := book.Status(t.Context(), w, s)
 		require.NoError(t, err)
@@ -36,7 +37,8 @@ func TestPausesAreNoTicks(t *testing.T) {
 	// States that a process made, as earlier binaries write them, and as this one does.
 	tick := time.Now().Add(-2 * time.Hour).UTC().Truncate(time.Second)
 	for _, ticked := range []int64{0, tick.Unix()} {
-		state, err := json.Marshal(map[string]any{"last": tick.Unix(), "ticked": ticked, "cron": s.Cron, "deployed": w.Deployment.At.UnixMilli(), "number": 1, "node": "n"})
+		state, err := json.Marshal(map[string]any{"last": tick.Unix(), "ticked": ticked, "cron": s.Cron,
+			"deployed": w.Deployment.At.UnixMilli(), "number": 1, "node": "n"})
 		require.NoError(t, err)
 		st, err := js.Stream(t.Context(), events.StreamSchedules)
 		require.NoError(t, err)

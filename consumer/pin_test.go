@@ -26,7 +26,8 @@ func TestPinFollowsWhatIsStored(t *testing.T) {
 	for range 2 { // processes: only one of them moves it
 		start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{forget: true, handle: echo})
 	}
-	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Anchor()}) // left by a process that died while it moved it
+	// left by a process that died while it moved it
+	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Anchor()})
 	require.NoError(t, err)
 	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
@@ -64,13 +65,14 @@ func TestPinOfTheParkedFollows(t *testing.T) {
 	srv, dir := serverIn(t)
 	nc := natstest.Connect(t, srv)
 	js := jetStream(t, nc)
-	start(t, natstest.Connect(t, srv), testConfig(), &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
-		if e.Parked {
-			s, _ := ack(e)
-			return s, e.Owner != "stays"
-		}
-		return park(e)
-	}})
+	start(t, natstest.Connect(t, srv), testConfig(),
+		&dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+			if e.Parked {
+				s, _ := ack(e)
+				return s, e.Owner != "stays"
+			}
+			return park(e)
+		}})
 	publish(t, nc, events.Task, "stays", nil, "x")
 	eventuallyStored(t, js, events.StreamParked, 1)
 

@@ -26,7 +26,8 @@ func TestPubAcksAreNoEvents(t *testing.T) {
 	}
 	tooLarge := make([]byte, nc.MaxPayload()-1000)
 	for _, replyTo := range []string{
-		subjects.Event(events.Task, "beta", "w"), subjects.Event(events.Fetch, "beta", "w"), subjects.Call(events.Task, "beta", "w"),
+		subjects.Event(events.Task, "beta", "w"), subjects.Event(events.Fetch, "beta", "w"),
+		subjects.Call(events.Task, "beta", "w"),
 		subjects.Parked(&events.Event{Kind: events.Task, Owner: "beta", Worker: "w"}),
 		"pinwheel.schedules.due.0.task.beta.w.h.k",
 	} {
@@ -36,7 +37,8 @@ func TestPubAcksAreNoEvents(t *testing.T) {
 		send(replyTo, "", tooLarge)
 	}
 	for _, looksAlike := range []string{
-		`{"stream":"camera","seq":5}`, `{"stream":"PINWHEEL_EVENTS","seq":5,"more":1}`, `{"stream":"PINWHEEL_EVENTS"}`, `{"error":{"code":1},"seq":5}`,
+		`{"stream":"camera","seq":5}`, `{"stream":"PINWHEEL_EVENTS","seq":5,"more":1}`, `{"stream":"PINWHEEL_EVENTS"}`,
+		`{"error":{"code":1},"seq":5}`,
 		`{"stream":"PINWHEEL_EVENTS","seq":5} {}`,
 	} {
 		require.NoError(t, nc.Publish(subjects.Event(events.Task, "gamma", "w"), []byte(looksAlike)))

@@ -248,7 +248,8 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 		n = min(n, l.credits)
 		l.credits -= n
 		p.total -= n
-		if left, err := strconv.Atoi(m.Header.Get("Nats-Pending-Bytes")); err == nil && strings.HasPrefix(description, "Message Size Exceeds") {
+		if left, err := strconv.Atoi(m.Header.Get("Nats-Pending-Bytes")); err == nil && strings.HasPrefix(description,
+			"Message Size Exceeds") {
 			l.grow(left, p.c.nc.MaxPayload())
 		}
 		if l.owner != "" {

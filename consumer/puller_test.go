@@ -155,7 +155,8 @@ func TestServerRestartUnderLoadLosesNothing(t *testing.T) {
 			r.srv.Close()
 			r.up()
 			require.Eventually(t, pub.IsConnected, patience, time.Millisecond)
-			require.Eventually(t, func() bool { _, err := js.AccountInfo(t.Context()); return err == nil }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { _, err := js.AccountInfo(t.Context()); return err == nil }, patience,
+				time.Millisecond)
 		}
 	}
 	<-js.PublishAsyncComplete()
@@ -232,7 +233,8 @@ func TestTwoConsumersShare(t *testing.T) {
 	const n = 2000
 	js := jetStream(t, pub)
 	for i := range n {
-		_, err := js.PublishMsgAsync(&nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"), Data: []byte(strings.Repeat("x", i%50))}, jetstream.WithStallWait(patience))
+		_, err := js.PublishMsgAsync(&nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"),
+			Data: []byte(strings.Repeat("x", i%50))}, jetstream.WithStallWait(patience))
 		require.NoError(t, err)
 	}
 	eventuallyStored(t, js, events.StreamEvents, 0)

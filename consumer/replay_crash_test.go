@@ -28,12 +28,13 @@ func beReplay(url string) {
 	}
 	js, _ := jetstream.New(nc)
 	n := 0
-	_, err = deadletter.NewStore(js, subjects).ReplayAll(context.Background(), deadletter.Selection{}, deadletter.ReplayOptions{Stored: func() {
-		if n++; n == 3 {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-	}}, nil)
+	_, err = deadletter.NewStore(js, subjects).ReplayAll(context.Background(), deadletter.Selection{},
+		deadletter.ReplayOptions{Stored: func() {
+			if n++; n == 3 {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+		}}, nil)
 	fmt.Fprintln(os.Stderr, "it was to die:", err)
 }
 

@@ -36,7 +36,8 @@ func TestHowReplaysEnd(t *testing.T) {
 		if body == "once" {
 			owner = "once"
 		}
-		letters[body] = lay(t, js, &events.DeadLetter{Owner: owner, StreamSeq: uint64(i + 1), EventID: body, Body: []byte(body), Replays: i})
+		letters[body] = lay(t, js, &events.DeadLetter{Owner: owner, StreamSeq: uint64(i + 1), EventID: body,
+			Body: []byte(body), Replays: i})
 	}
 	stay := lay(t, js, &events.DeadLetter{StreamSeq: 50, EventID: "stay"})
 	state := func(body string) *deadletter.Replayed {
@@ -48,7 +49,8 @@ func TestHowReplaysEnd(t *testing.T) {
 		require.NoError(t, dl.Replay(t.Context(), l, deadletter.ReplayOptions{}))
 		r := state(body)
 		require.Equal(t, deadletter.ReplayWaiting, r.State)
-		require.Equal(t, []any{l.Seq, l.Owner, "w", "", "task", body, l.Replays + 1}, []any{r.Letter, r.Owner, r.Worker, r.Version, r.Kind, r.EventID, r.Replay})
+		require.Equal(t, []any{l.Seq, l.Owner, "w", "", "task", body, l.Replays + 1},
+			[]any{r.Letter, r.Owner, r.Worker, r.Version, r.Kind, r.EventID, r.Replay})
 		require.Zero(t, r.Ended)
 	}
 	require.Empty(t, replays(t, dl, deadletter.ReplayFilter{Letters: []uint64{stay.Seq}}))
@@ -57,7 +59,8 @@ func TestHowReplaysEnd(t *testing.T) {
 	cfg.LongRetry = time.Second
 	cfg.Idempotent = func(owner, _ string) bool { return owner == "once" }
 	start(t, nc, cfg, &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
-		s := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Version: "1-a", Failure: events.Fail(events.ReasonException, "no prices")}}
+		s := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Version: "1-a",
+			Failure: events.Fail(events.ReasonException, "no prices")}}
 		switch string(e.Body) {
 		case "error":
 			s.Outcome.Verdict = lifecycle.Ack
@@ -73,13 +76,16 @@ func TestHowReplaysEnd(t *testing.T) {
 		return s, true
 	}})
 	for body, want := range map[string]deadletter.ReplayState{
-		"ok": deadletter.ReplaySucceeded, "once": deadletter.ReplaySucceeded, "error": deadletter.ReplayFailed, "again": deadletter.ReplayDead,
+		"ok": deadletter.ReplaySucceeded, "once": deadletter.ReplaySucceeded, "error": deadletter.ReplayFailed,
+		"again": deadletter.ReplayDead,
 		"never": deadletter.ReplayRunning, "late": deadletter.ReplayPutOff,
 	} {
-		require.Eventually(t, func() bool { return state(body).State == want }, patience, 5*time.Millisecond, "%s: %s", body, want)
+		require.Eventually(t, func() bool { return state(body).State == want }, patience, 5*time.Millisecond, "%s: %s", body,
+			want)
 	}
 	failed, dead := state("error"), state("again")
-	require.Equal(t, []any{events.ReasonException, "no prices", uint64(0)}, []any{failed.Reason, failed.Message, failed.Dead})
+	require.Equal(t, []any{events.ReasonException, "no prices", uint64(0)},
+		[]any{failed.Reason, failed.Message, failed.Dead})
 	require.False(t, failed.Ended.IsZero())
 	letter, err := dl.Get(t.Context(), dead.Dead)
 	require.NoError(t, err)
@@ -95,7 +101,8 @@ func TestHowReplaysEnd(t *testing.T) {
 	require.True(t, slices.IsSortedFunc(all, func(a, b *deadletter.Replayed) int { return a.At.Compare(b.At) }))
 
 	// Its event is unknown: an operator removed it.
-	require.NoError(t, dl.Replay(t.Context(), stay, deadletter.ReplayOptions{To: events.Target{Worker: "other", Version: "3"}}))
+	require.NoError(t,
+		dl.Replay(t.Context(), stay, deadletter.ReplayOptions{To: events.Target{Worker: "other", Version: "3"}}))
 	r := replays(t, dl, deadletter.ReplayFilter{Letters: []uint64{stay.Seq}})[0]
 	require.Equal(t, []any{"other", "3"}, []any{r.Worker, r.Version})
 }
@@ -116,7 +123,8 @@ func TestReplayOfWhichNothingIsLeft(t *testing.T) {
 func TestReplayForNobodyIsRefused(t *testing.T) {
 	t.Parallel()
 	_, js, dl := house(t)
-	letter := lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e", Header: events.Header{events.HeaderWorkerVersion: {"7"}}})
+	letter := lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e",
+		Header: events.Header{events.HeaderWorkerVersion: {"7"}}})
 	var asked []string
 	o := deadletter.ReplayOptions{Runs: func(_ context.Context, owner, worker, version string) error {
 		asked = append(asked, owner+"/"+worker+"@"+version)
@@ -143,7 +151,8 @@ func TestReplaysThatCannotBeNoted(t *testing.T) {
 		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1), EventID: fmt.Sprint(i)})
 	}
 	var told []error
-	counts, err := dl.ReplayAll(t.Context(), deadletter.Selection{}, deadletter.ReplayOptions{Unnoted: func(err error) { told = append(told, err) }}, nil)
+	counts, err := dl.ReplayAll(t.Context(), deadletter.Selection{},
+		deadletter.ReplayOptions{Unnoted: func(err error) { told = append(told, err) }}, nil)
 	require.NoError(t, err)
 	require.Equal(t, 3, counts.Done)
 	require.Len(t, told, 1)
@@ -159,7 +168,8 @@ func TestReplaysOfAnOwnerAreBounded(t *testing.T) {
 	var last jetstream.PubAckFuture
 	for i := range most + 5 {
 		var err error
-		last, err = js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprintf("$KV.%s.replayed.acme.x.%d", events.BucketAttempts, i), Data: []byte("{}")}, jetstream.WithStallWait(patience))
+		last, err = js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprintf("$KV.%s.replayed.acme.x.%d", events.BucketAttempts, i),
+			Data: []byte("{}")}, jetstream.WithStallWait(patience))
 		require.NoError(t, err)
 	}
 	select {

@@ -71,3 +71,10 @@ func instead(e *events.Event, r *events.Reply, why string) *events.Reply {
 	small.Attempt, small.Version, small.Duration = r.Attempt, r.Version, r.Duration
 	return small
 }
+
+// tooLargeToKeep is the log line of an event whose result has that many bytes.
+func tooLargeToKeep(bytes int) string {
+	return fmt.Sprintf(
+		"the result has %d bytes and is too large to be kept: a client that asks for it again gets a failure, %s",
+		bytes, events.ReasonTooLarge)
+}

@@ -54,7 +54,8 @@ func TestRepliesGoOnlyWhereTheyMay(t *testing.T) {
 	start(t, nc, testConfig(), d)
 	spy, err := nc.SubscribeSync("private.>")
 	require.NoError(t, err)
-	for _, to := range []string{"private.x", "$JS.API.STREAM.DELETE.PINWHEEL_EVENTS", "pinwheel.events.task.b.w", "_INBOX.*", "_INBOX.>"} {
+	for _, to := range []string{"private.x", "$JS.API.STREAM.DELETE.PINWHEEL_EVENTS", "pinwheel.events.task.b.w",
+		"_INBOX.*", "_INBOX.>"} {
 		publish(t, nc, events.Task, "acme", nats.Header{"Reply-To": {to}}, "x")
 	}
 	eventuallyStored(t, js, events.StreamDead, 5)
@@ -98,7 +99,8 @@ func TestCallBridge(t *testing.T) {
 	m, err := nc.RequestMsg(&nats.Msg{
 		Subject: subjects.Call(events.Fetch, "acme", "w"), Data: []byte("hi"),
 		Header: nats.Header{
-			"Nats-Msg-Id": {"m1"}, "Nats-Rollup": {"all"}, "Status": {"409"}, "reply-to": {"_INBOX.other"}, "Reply-To": {"_INBOX.other"}, "X-Mine": {"1"},
+			"Nats-Msg-Id": {"m1"}, "Nats-Rollup": {"all"}, "Status": {"409"}, "reply-to": {"_INBOX.other"},
+			"Reply-To": {"_INBOX.other"}, "X-Mine": {"1"},
 		},
 	}, patience)
 	require.NoError(t, err)

@@ -14,7 +14,8 @@ func TestWhoHangsUpIsFoundByName(t *testing.T) {
 	table := inflight{left: func(int) {}}
 	var from source
 	hold := func(owner, worker, replyTo string) *entry {
-		h := &entry{from: &from, event: &events.Event{Owner: owner, Worker: worker, ReplyTo: replyTo, Requester: &events.Requester{Credit: 1}}}
+		h := &entry{from: &from, event: &events.Event{Owner: owner, Worker: worker, ReplyTo: replyTo,
+			Requester: &events.Requester{Credit: 1}}}
 		table.add([]*entry{h})
 		return h
 	}
@@ -25,7 +26,8 @@ func TestWhoHangsUpIsFoundByName(t *testing.T) {
 	beta := hold("beta", "w", "_INBOX.acme.same")
 	require.Empty(t, table.takeRequester("beta", "v", []byte("_INBOX.acme.same")))
 	nobody := []byte("_INBOX.acme.nobody")
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { table.takeRequester("acme", "w", nobody) }), 1.0, "a message lists no events")
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { table.takeRequester("acme", "w", nobody) }), 1.0,
+		"a message lists no events")
 	require.Equal(t, []*entry{beta}, table.takeRequester("beta", "w", []byte("_INBOX.acme.same")))
 	require.Empty(t, table.takeRequester("beta", "w", []byte("_INBOX.acme.same")), "once")
 	table.remove(many[0], many[4])

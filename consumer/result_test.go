@@ -24,7 +24,8 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		s, ok := ack(e)
 		s.Reply = &events.Reply{
-			Status: 201, Headers: []string{"x-run", e.ID}, Body: append([]byte("first "), e.Body...), EventID: e.ID, Attempt: e.Attempt, Version: "1-abc", Duration: time.Millisecond,
+			Status: 201, Headers: []string{"x-run", e.ID}, Body: append([]byte("first "), e.Body...), EventID: e.ID,
+			Attempt: e.Attempt, Version: "1-abc", Duration: time.Millisecond,
 		}
 		switch string(e.Body) {
 		case "fails":
@@ -149,7 +150,8 @@ func TestIDsOfCalls(t *testing.T) {
 	d := &dispatcher{handle: echo}
 	start(t, nc, testConfig(), d)
 	ask := func(h nats.Header) (id, failure string) {
-		answer, err := nc.RequestMsg(&nats.Msg{Subject: subjects.Call(events.Task, "acme", "w"), Header: h, Data: []byte("1")}, patience)
+		answer, err := nc.RequestMsg(&nats.Msg{Subject: subjects.Call(events.Task, "acme", "w"), Header: h,
+			Data: []byte("1")}, patience)
 		require.NoError(t, err)
 		return answer.Header.Get(events.HeaderEventID), answer.Header.Get(events.HeaderError)
 	}
@@ -165,7 +167,8 @@ func TestIDsOfCalls(t *testing.T) {
 		{nats.Header{"Nats-Msg-Id": {"m5"}, "event-id": {""}}, "m5", ""},
 		{nats.Header{"Nats-Msg-Id": {"m6"}, "nats-msg-id": {"m6"}}, "", "malformed: header Nats-Msg-Id does not appear once"},
 		{nats.Header{"Nats-Msg-Id": {"m7", "n7"}, "event-id": {"e7"}}, "e7", "malformed: header Nats-Msg-Id does not appear once"},
-		{nats.Header{"Nats-Msg-Id": {"m8"}, "event-id": {"e8"}, "Event-Id": {"e8"}}, "m8", "malformed: header Event-Id does not appear once"},
+		{nats.Header{"Nats-Msg-Id": {"m8"}, "event-id": {"e8"}, "Event-Id": {"e8"}}, "m8",
+			"malformed: header Event-Id does not appear once"},
 	} {
 		id, failure := ask(c.header)
 		require.True(t, strings.HasPrefix(failure, c.failure) && (failure == "") == (c.failure == ""), "%d: %s", i, failure)
@@ -197,7 +200,8 @@ func TestDuplicatesWindow(t *testing.T) {
 	publish(t, nc, events.Task, "acme", h, "again")
 	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Len(t, d.events(), 1)
-	require.Eventually(t, func() bool { publish(t, nc, events.Task, "acme", h, "later"); return len(d.events()) == 2 }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { publish(t, nc, events.Task, "acme", h, "later"); return len(d.events()) == 2 },
+		patience, 50*time.Millisecond)
 
 	cfg.Duplicates = time.Millisecond
 	require.ErrorContains(t, cfg.Validate(), "Duplicates is 1ms: it is 100ms to 24h")

@@ -54,7 +54,8 @@ func (s *settler) postpone(h *entry, o lifecycle.Outcome) {
 	}
 	now := time.Now()
 	until := now.Add(o.Delay)
-	f := events.FailedRun{At: s.clock.At(now), Attempt: h.event.Attempt, Node: s.cfg.Node, Batch: int(o.Batch), Asked: o.Asked}
+	f := events.FailedRun{At: s.clock.At(now), Attempt: h.event.Attempt, Node: s.cfg.Node, Batch: int(o.Batch),
+		Asked: o.Asked}
 	if o.Failure != nil {
 		f.Reason, f.Message = o.Failure.Reason, o.Failure.Message
 	}
@@ -88,7 +89,8 @@ func (s *settler) giveUp(h *entry, o lifecycle.Outcome) {
 		f = *o.Failure
 	}
 	f.Message += "; not run again: " + s.waiting.TooMany(h.event.Owner).Message
-	s.log.Warn().Str("event", h.event.ID).Str("worker", h.event.Target()).Str("error", f.Message).Msg("event is not run again")
+	s.log.Warn().Str("event", h.event.ID).Str("worker", h.event.Target()).Str("error", f.Message).
+		Msg("event is not run again")
 	o.Verdict, o.Failure = lifecycle.Dead, &f
 	x := lifecycle.Settlement{Event: h.event, Outcome: o}
 	if h.event.ReplyTo != "" {

@@ -20,7 +20,8 @@ func TestParkedEventsThatDispatchNeverSeesKeepNoRoom(t *testing.T) {
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
 	const n = 1000
 	for range n { // not as events are parked: malformed
-		_, err := js.PublishMsgAsync(&nats.Msg{Subject: subjects.Parked(&events.Event{Owner: "acme", Worker: "w", Kind: events.Task})})
+		_, err :=
+			js.PublishMsgAsync(&nats.Msg{Subject: subjects.Parked(&events.Event{Owner: "acme", Worker: "w", Kind: events.Task})})
 		require.NoError(t, err)
 	}
 	<-js.PublishAsyncComplete()

@@ -131,7 +131,7 @@ func (s *settler) succeed(h *entry, o lifecycle.Outcome) {
 	case h.once:
 		m, tooLarge := s.results.Message(h.event, h.answer)
 		if tooLarge > 0 {
-			s.output.write(h.event, h.answer.Version, fmt.Sprintf("the result has %d bytes and is too large to be kept: a client that asks for it again gets a failure, %s", tooLarge, events.ReasonTooLarge))
+			s.output.write(h.event, h.answer.Version, tooLargeToKeep(tooLarge))
 		}
 		h.answer, h.tries = nil, nil
 		s.inflight.move(h, storing)
@@ -157,11 +157,11 @@ func (s *ender) putResult(h *entry, m *nats.Msg) {
 }
 
 // cannotDie gives back an event whose body alone is as large as a message may be: the server's max_payload was larger
-// when the event was stored. The event is not lost. It is redelivered after a while, in case the smaller max_payload
-// was a mistake.
+// when the event was stored. It is redelivered after a while, in case the smaller max_payload was a mistake.
 func (s *settler) cannotDie(h *entry) {
 	s.api.Repeats.Error(nil, "dead letter fits no message: the event stays where it is, and runs again; raise max_payload of nats-server").
-		Str("event", h.event.ID).Str("worker", h.event.Target()).Int("bytes", len(h.event.Body)).Int64("max_payload", s.api.NC.MaxPayload()).Send()
+		Str("event", h.event.ID).Str("worker", h.event.Target()).Int("bytes", len(h.event.Body)).
+		Int64("max_payload", s.api.NC.MaxPayload()).Send()
 	h.noteReturned()
 	s.save(h, func() { s.nakFor(h, unfitAgain) })
 }
@@ -210,7 +210,8 @@ func (s *ender) end(h *entry, how deadletter.ReplayState, f *events.Failure, let
 func (s *ender) endReplay(h *entry, put func(done func(error))) {
 	put(func(err error) {
 		if err != nil {
-			s.api.Repeats.Warn(err, "how a replay ended could not be stored").Str("event", h.event.ID).Str("worker", h.event.Target()).Send()
+			log := s.api.Repeats.Warn(err, "how a replay ended could not be stored")
+			log.Str("event", h.event.ID).Str("worker", h.event.Target()).Send()
 			if s.again(h, func() { s.endReplay(h, put) }) {
 				return
 			}

@@ -23,10 +23,11 @@ func BenchmarkSettle(b *testing.B) {
 	cfg := testConfig()
 	cfg.Window, cfg.AckWait, cfg.MaxBytes, cfg.Heartbeat = 4*round, 30*time.Second, 1<<30, 2*time.Second
 	got := make(chan *events.Event, round)
-	f := start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
-		got <- e
-		return lifecycle.Settlement{}, false
-	}})
+	f := start(b, nc, cfg,
+		&dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+			got <- e
+			return lifecycle.Settlement{}, false
+		}})
 	body := make([]byte, 1024)
 	var cpu time.Duration
 	b.ResetTimer()
@@ -34,7 +35,8 @@ func BenchmarkSettle(b *testing.B) {
 	for range b.N {
 		for i := range round {
 			_, err := js.PublishMsgAsync(&nats.Msg{
-				Subject: subjects.Event(events.Fetch, fmt.Sprintf("o%d", i%64), "w"), Header: nats.Header{"Reply-To": {"_INBOX.x"}}, Data: body,
+				Subject: subjects.Event(events.Fetch, fmt.Sprintf("o%d", i%64), "w"), Header: nats.Header{"Reply-To": {"_INBOX.x"}},
+				Data: body,
 			}, jetstream.WithStallWait(patience))
 			require.NoError(b, err)
 		}

@@ -49,7 +49,8 @@ func TestStarvedProcessTakesNoLaneForSilent(t *testing.T) {
 	require.Equal(t, deafness, p.deafness, "nor does it connect to another server")
 
 	asked(now.Add(-time.Hour))
-	require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: l.inbox, Header: nats.Header{"Status": {"100"}, "Description": {"Idle Heartbeat"}}}))
+	require.NoError(t,
+		nc.PublishMsg(&nats.Msg{Subject: l.inbox, Header: nats.Header{"Status": {"100"}, "Description": {"Idle Heartbeat"}}}))
 	require.Eventually(t, func() bool { return len(p.msgs) == 1 }, time.Minute, time.Millisecond)
 	stalled = p.stalls.Load()
 	p.beat(now.Add(interval))

@@ -15,8 +15,10 @@ import (
 
 // steering are the headers with which Pinwheel itself tells NATS what to do.
 var steering = []string{
-	"Nats-Msg-Id", "Nats-Expected-Stream", "Nats-Expected-Last-Msg-Id", "Nats-Expected-Last-Subject-Sequence", "Nats-Expected-Last-Subject-Sequence-Subject",
-	"Nats-Schedule", "Nats-Schedule-Target", "Nats-Schedule-TTL", "Nats-Schedule-Time-Zone", "Nats-TTL", "Nats-Required-Api-Level",
+	"Nats-Msg-Id", "Nats-Expected-Stream", "Nats-Expected-Last-Msg-Id", "Nats-Expected-Last-Subject-Sequence",
+	"Nats-Expected-Last-Subject-Sequence-Subject",
+	"Nats-Schedule", "Nats-Schedule-Target", "Nats-Schedule-TTL", "Nats-Schedule-Time-Zone", "Nats-TTL",
+	"Nats-Required-Api-Level",
 }
 
 // Whichever headers an owner sends, the fleet publishes none that has a meaning to NATS: replies, dead letters, parked
@@ -32,7 +34,8 @@ func TestHeadersOfOwnersSteerNothing(t *testing.T) {
 		case body == "park" && e.Origin.Stream != events.StreamParked:
 			s.Outcome.Verdict = lifecycle.Park
 		case body == "later" && e.Attempt == 1:
-			s.Outcome = lifecycle.Outcome{Verdict: lifecycle.Retry, Version: "1-abc", Delay: time.Hour, Failure: events.NewFailure(events.ReasonException, "x", "")}
+			s.Outcome = lifecycle.Outcome{Verdict: lifecycle.Retry, Version: "1-abc", Delay: time.Hour,
+				Failure: events.NewFailure(events.ReasonException, "x", "")}
 		default:
 			return echo(e)
 		}
@@ -46,8 +49,10 @@ func TestHeadersOfOwnersSteerNothing(t *testing.T) {
 		require.NoError(t, nc.Flush())
 	}
 	hostile := nats.Header{
-		"nats-rollup": {"all"}, "NATS-TTL": {"1s"}, "Nats-Hostile": {"1"}, "nats-msg-id": {"stolen"}, "Nats-schedule": {"@every 1s"}, "nats-Schedule-Target": {"pinwheel.pin"},
-		"nats-expected-last-sequence": {"1"}, "Status": {"409"}, "status": {"503"}, "Description": {"Consumer Deleted"}, "X-Fine": {"1"}, "Nats-Marker-Reason": {"MaxAge"},
+		"nats-rollup": {"all"}, "NATS-TTL": {"1s"}, "Nats-Hostile": {"1"}, "nats-msg-id": {"stolen"},
+		"Nats-schedule": {"@every 1s"}, "nats-Schedule-Target": {"pinwheel.pin"},
+		"nats-expected-last-sequence": {"1"}, "Status": {"409"}, "status": {"503"}, "Description": {"Consumer Deleted"},
+		"X-Fine": {"1"}, "Nats-Marker-Reason": {"MaxAge"},
 	}
 	for _, body := range []string{"ack", "dead", "park", "later"} {
 		h := nats.Header{"Reply-To": {"_INBOX.spied." + body}}
@@ -57,7 +62,8 @@ func TestHeadersOfOwnersSteerNothing(t *testing.T) {
 		delete(h, "nats-msg-id") // with it in lower case the event is the same each time, for Pinwheel
 		publish(t, nc, events.Task, "acme", h, body)
 	}
-	require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: "pinwheel.call.task.acme.w", Reply: "_INBOX.spied.call", Header: hostile, Data: []byte("call")}))
+	require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: "pinwheel.call.task.acme.w", Reply: "_INBOX.spied.call",
+		Header: hostile, Data: []byte("call")}))
 
 	replies := map[string]bool{}
 	kinds := map[string]bool{}

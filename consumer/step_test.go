@@ -39,7 +39,8 @@ const (
 func byBody(e *events.Event) (lifecycle.Settlement, bool) {
 	outcome, _, _ := strings.Cut(string(e.Body), " ")
 	again := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
-		Verdict: lifecycle.Retry, Delay: 5 * time.Millisecond, Version: "1-abc", Failure: events.Fail(events.ReasonException, "try %d", e.Attempt),
+		Verdict: lifecycle.Retry, Delay: 5 * time.Millisecond, Version: "1-abc", Failure: events.Fail(events.ReasonException,
+			"try %d", e.Attempt),
 	}}
 	switch {
 	case outcome == "later" && e.Attempt == 1:
@@ -162,7 +163,8 @@ func (b *replyBook) of(body string) []*events.Reply {
 // publishSteps publishes an event whose body says what becomes of it.
 func publishSteps(t testing.TB, nc *nats.Conn, body string) {
 	t.Helper()
-	h := nats.Header{events.HeaderReplyTo: {"_INBOX.steps." + strings.ReplaceAll(body, " ", "~")}, events.HeaderEventID: {body}}
+	h := nats.Header{events.HeaderReplyTo: {"_INBOX.steps." + strings.ReplaceAll(body, " ", "~")},
+		events.HeaderEventID: {body}}
 	if strings.HasPrefix(body, "malformed") {
 		h.Set(events.HeaderContentType, "application/json")
 	}
@@ -275,7 +277,8 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 	f := start(t, natstest.Connect(t, srv), crashConfig(), heir)
 	ended(t, js, f)
 
-	require.Eventually(t, func() bool { return len(book.of(outcome)) > 0 }, patience, time.Millisecond) // nats.go may be a moment behind
+	// nats.go may be a moment behind
+	require.Eventually(t, func() bool { return len(book.of(outcome)) > 0 }, patience, time.Millisecond)
 	replies := book.of(outcome)
 	last := replies[len(replies)-1]
 	if flush && attempt > 0 && !cameBefore(heir) && !cameAgain(heir, outcome) {
@@ -305,7 +308,8 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 		require.NoError(t, err)
 		require.Eventually(t, func() bool {
 			keys, _ := kv.Keys(context.Background())
-			return !slices.ContainsFunc(keys, func(k string) bool { return !strings.HasPrefix(k, "replay.") }) // claims stay for their time
+			// claims stay for their time
+			return !slices.ContainsFunc(keys, func(k string) bool { return !strings.HasPrefix(k, "replay.") })
 		}, patience, 20*time.Millisecond)
 	}
 }
@@ -366,7 +370,8 @@ func TestCrashesAtRandomSteps(t *testing.T) {
 		publishSteps(t, nc, body)
 	}
 	for range 6 {
-		cmd, died := startConsumer(t, srv.URL(), fmt.Sprintf("%s:%d:%t", steps[random.IntN(len(steps))], 1+random.IntN(30), random.IntN(2) == 0))
+		cmd, died := startConsumer(t, srv.URL(), fmt.Sprintf("%s:%d:%t", steps[random.IntN(len(steps))], 1+random.IntN(30),
+			random.IntN(2) == 0))
 		select {
 		case <-died:
 		case <-time.After(time.Second): // too few events are left for that step: any moment will do
@@ -374,7 +379,8 @@ func TestCrashesAtRandomSteps(t *testing.T) {
 			<-died
 		}
 	}
-	ended(t, js, start(t, natstest.Connect(t, srv), crashConfig(), &dispatcher{inline: true, forget: true, handle: byBody}))
+	ended(t, js, start(t, natstest.Connect(t, srv), crashConfig(),
+		&dispatcher{inline: true, forget: true, handle: byBody}))
 	for _, body := range bodies {
 		checkEnd(t, js, body, book.of(body))
 		require.NotEmpty(t, book.of(body), body)

@@ -63,7 +63,8 @@ func TestResultsAndBodiesOfAnOwnerAreBounded(t *testing.T) {
 		publish(t, nc, events.Task, "acme", nats.Header{"Event-Id": {fmt.Sprint(i)}}, strings.Repeat("x", 100<<10))
 		eventuallyStored(t, js, events.StreamEvents, 0)
 	}
-	require.Eventually(t, func() bool { return bytesOf(t, js, events.StreamResults) <= 4<<20 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return bytesOf(t, js, events.StreamResults) <= 4<<20 }, patience,
+		10*time.Millisecond)
 	results, err := js.Stream(t.Context(), events.StreamResults)
 	require.NoError(t, err)
 	_, err = results.GetMsg(t.Context(), 1, jetstream.WithGetMsgSubject(subjects.ResultOwner("beta")))
@@ -73,11 +74,13 @@ func TestResultsAndBodiesOfAnOwnerAreBounded(t *testing.T) {
 	_, err = js.Publish(t.Context(), subjects.BodyPart("beta", "id", 0), []byte("part"))
 	require.NoError(t, err)
 	hostile := []nats.Header{
-		{"Nats-Msg-Size": {"1"}, "Status": {"409"}, "Description": {"Consumer Deleted"}}, {"Status": {"404"}}, {"Status": {"503"}},
+		{"Nats-Msg-Size": {"1"}, "Status": {"409"}, "Description": {"Consumer Deleted"}}, {"Status": {"404"}},
+		{"Status": {"503"}},
 		{"Status": {"408"}, "Nats-Pending-Messages": {"1000000"}, "Nats-Pending-Bytes": {"0"}}, {"Nats-Msg-Size": {"1"}},
 	}
 	for i := range 100 {
-		m := &nats.Msg{Subject: subjects.BodyPart("acme", "id", i), Header: hostile[i%len(hostile)], Data: make([]byte, 900<<10)}
+		m := &nats.Msg{Subject: subjects.BodyPart("acme", "id", i), Header: hostile[i%len(hostile)],
+			Data: make([]byte, 900<<10)}
 		_, err := js.PublishMsg(t.Context(), m)
 		for err != nil && strings.Contains(err.Error(), "no answer in time") { // a busy server takes long to store so much
 			_, err = js.PublishMsg(t.Context(), m)
@@ -86,7 +89,8 @@ func TestResultsAndBodiesOfAnOwnerAreBounded(t *testing.T) {
 			require.ErrorContains(t, err, "maximum bytes")
 		}
 	}
-	require.Eventually(t, func() bool { return bytesOf(t, js, events.StreamBodies) <= 32<<20 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return bytesOf(t, js, events.StreamBodies) <= 32<<20 }, patience,
+		10*time.Millisecond)
 	parts, err := js.Stream(t.Context(), events.StreamBodies)
 	require.NoError(t, err)
 	_, err = parts.GetMsg(t.Context(), 1, jetstream.WithGetMsgSubject(subjects.BodyOwner("beta")))
@@ -147,7 +151,8 @@ func TestStoredSharesOfManyOwners(t *testing.T) {
 		f.SetProcesses(2)
 		g.SetProcesses(2)
 		for i := range 12_000 {
-			require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: subjects.Call(events.Task, fmt.Sprint("acme", i%3), "w"), Data: make([]byte, size)}))
+			require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: subjects.Call(events.Task, fmt.Sprint("acme", i%3), "w"),
+				Data: make([]byte, size)}))
 			if i%500 == 0 {
 				require.Nil(t, call(t, nc, "beta", strings.Repeat("x", 10<<10)).Failure)
 			}
@@ -170,7 +175,8 @@ func TestStorageThatIsUsedUpIsTold(t *testing.T) {
 	require.NoError(t, f.Storage())
 	var err error
 	for err == nil {
-		_, err = js.Publish(t.Context(), subjects.Event(events.Task, "acme", "w"), make([]byte, 1000), jetstream.WithRetryAttempts(0))
+		_, err = js.Publish(t.Context(), subjects.Event(events.Task, "acme", "w"), make([]byte, 1000),
+			jetstream.WithRetryAttempts(0))
 	}
 	require.ErrorContains(t, err, "maximum bytes")
 	require.Eventually(t, func() bool { return f.Storage() != nil }, patience, 10*time.Millisecond)

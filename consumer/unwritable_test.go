@@ -46,7 +46,8 @@ func TestUnwritableEventsEndWithALetter(t *testing.T) {
 		case "park":
 			return park(e)
 		case "retry":
-			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Retry, Delay: time.Hour, Failure: events.Fail(events.ReasonException, "again")}}, true
+			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Retry, Delay: time.Hour,
+				Failure: events.Fail(events.ReasonException, "again")}}, true
 		case "give back":
 			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}, true
 		case "answer":
@@ -97,12 +98,15 @@ func TestUnwritableEventsRunOnceTheyAreEdited(t *testing.T) {
 	d := &dispatcher{handle: ack}
 	start(t, nc, testConfig(), d)
 	const kept = "Event-Id: mine\r\nnats-x: steers\r\nX-Kept: \xff\r\n"
-	natstest.PublishRaw(t, srv.URL(), subjects.Event(events.Task, "acme", "w"), "NATS/1.0\r\na/b: c\r\nno colon\r\n"+kept+"\r\n", "body")
-	natstest.PublishRaw(t, srv.URL(), subjects.Event(events.Task, "acme", "w"), "NATS/1.0\r\na/b: c\r\n"+kept+"\r\n", "body")
+	natstest.PublishRaw(t, srv.URL(), subjects.Event(events.Task, "acme", "w"), "NATS/1.0\r\na/b: c\r\nno colon\r\n"+kept+
+		"\r\n", "body")
+	natstest.PublishRaw(t, srv.URL(), subjects.Event(events.Task, "acme", "w"), "NATS/1.0\r\na/b: c\r\n"+kept+"\r\n",
+		"body")
 	eventuallyStored(t, js, events.StreamDead, 2)
 	store := deadletter.NewStore(js, subjects)
 	before := letters(t, store, deadletter.Filter{})
-	require.ElementsMatch(t, []int{1, 2}, []int{len(before[0].Header[""]) + len(before[0].Header["a/b"]), len(before[1].Header[""]) + len(before[1].Header["a/b"])})
+	require.ElementsMatch(t, []int{1, 2}, []int{len(before[0].Header[""]) + len(before[0].Header["a/b"]),
+		len(before[1].Header[""]) + len(before[1].Header["a/b"])})
 	var file bytes.Buffer
 	_, err := store.Export(t.Context(), deadletter.Selection{}, &file, nil)
 	require.NoError(t, err)
@@ -142,7 +146,8 @@ func TestCallsWithUnwritableHeadersAreRefused(t *testing.T) {
 	d := &dispatcher{handle: echo}
 	start(t, nc, testConfig(), d)
 	for name, block := range unwritable {
-		header, _ := natstest.RequestRaw(t, srv.URL(), natstest.Raw{Subject: subjects.Call(events.Fetch, "acme", "w"), Header: fmt.Sprintf(block, ""), Body: "x"})
+		header, _ := natstest.RequestRaw(t, srv.URL(), natstest.Raw{Subject: subjects.Call(events.Fetch, "acme", "w"),
+			Header: fmt.Sprintf(block, ""), Body: "x"})
 		h, err := nats.DecodeHeadersMsg([]byte(header))
 		require.NoError(t, err)
 		require.Equal(t, "400", h.Get(events.HeaderStatus), "%s: %q", name, header)
@@ -198,7 +203,8 @@ func TestEventsThatCannotBeSettledAreSetAside(t *testing.T) {
 	for i := range n {
 		publish(t, nc, events.Task, fmt.Sprint("acme", i%10), nil, "x")
 	}
-	require.Eventually(t, func() bool { s := f.Stats(); return s.SetAside == n && s.Held == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { s := f.Stats(); return s.SetAside == n && s.Held == 0 }, patience,
+		time.Millisecond)
 	require.Equal(t, n, stored(t, js, events.StreamEvents))
 	publish(t, nc, events.Task, "good", nil, "x")
 	eventuallyStored(t, js, events.StreamEvents, n)
@@ -218,7 +224,8 @@ func TestOwnersWithoutWorkersHaveNoShare(t *testing.T) {
 		publish(t, nc, events.Task, "good", nil, "x")
 	}
 	share := cfg.Window / 16
-	require.Eventually(t, func() bool { s := f.Stats(); return s.SetAside == int64(each-share) && s.Held == each+share }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { s := f.Stats(); return s.SetAside == int64(each-share) && s.Held == each+share },
+		patience, time.Millisecond)
 }
 
 // What CheckWritable allows comes out of nats.go and a server as it went in, and what it refuses would not.

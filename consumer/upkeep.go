@@ -35,7 +35,8 @@ type upkeep struct {
 
 func newUpkeep(c *Consumer) *upkeep {
 	return &upkeep{
-		cfg: c.cfg, nc: c.nc, js: c.js, log: c.log, clock: &c.clock, loop: c.api.Loop, lanes: c.puller.lanes, settler: c.settler, created: make(creationTimes),
+		cfg: c.cfg, nc: c.nc, js: c.js, log: c.log, clock: &c.clock, loop: c.api.Loop, lanes: c.puller.lanes,
+		settler: c.settler, created: make(creationTimes),
 		lost: make(chan struct{}, 1), suspect: make(chan struct{}, 1), recreated: make(chan struct{}, 1),
 	}
 }
@@ -48,7 +49,8 @@ func (u *upkeep) create(ctx context.Context, onlyMissing bool) error {
 	if err := u.noteCreated(limited); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		u.log.Debug().Err(err).Msg("creation times of streams could not be looked up")
 	}
-	if err := createAssets(limited, &resources.Reconciler{JS: u.js, OnlyMissing: onlyMissing, Log: u.log}, u.cfg, u.nc.MaxPayload()); err != nil {
+	if err := createAssets(limited, &resources.Reconciler{JS: u.js, OnlyMissing: onlyMissing, Log: u.log}, u.cfg,
+		u.nc.MaxPayload()); err != nil {
 		return err
 	}
 	return u.createdKnown(limited)

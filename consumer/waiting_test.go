@@ -61,13 +61,15 @@ func TestWaitingEventsOfAnOwnerAreBounded(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return waiting("bob") == 10 }, patience, time.Millisecond)
 	publish(t, nc, events.Task, "acme", nil, "fails once")
-	require.Eventually(t, func() bool { return f.Stats().Waiting == 1 }, patience, time.Millisecond, "its retry waits in the process")
+	require.Eventually(t, func() bool { return f.Stats().Waiting == 1 }, patience, time.Millisecond,
+		"its retry waits in the process")
 	require.Eventually(t, func() bool { return len(d.events()) == 2 }, patience, time.Millisecond)
 
 	s, err := js.Stream(t.Context(), events.StreamSchedules)
 	require.NoError(t, err)
 	require.NoError(t, s.Purge(t.Context(), jetstream.WithPurgeSubject(subjects.WaitingEvents("acme", "", ""))))
-	require.Eventually(t, func() bool { delayed("acme", "again"); return waiting("acme") >= 5 }, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool { delayed("acme", "again"); return waiting("acme") >= 5 }, patience,
+		20*time.Millisecond)
 }
 
 // However few events an owner has waiting, it may not have more bytes waiting than are free.
@@ -114,7 +116,8 @@ func TestRetryForWhichThereIsNoRoom(t *testing.T) {
 	cfg.OwnerMaxWaiting = 20
 	d := &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
-			Verdict: lifecycle.Retry, Delay: time.Hour, Version: "1-a", Failure: events.Fail(events.ReasonException, "boom"), OnDead: &events.DeadHook{Subject: "_INBOX.told"},
+			Verdict: lifecycle.Retry, Delay: time.Hour, Version: "1-a", Failure: events.Fail(events.ReasonException, "boom"),
+			OnDead: &events.DeadHook{Subject: "_INBOX.told"},
 		}}, true
 	}}
 	start(t, nc, cfg, d)
@@ -157,7 +160,9 @@ func TestClaimsOfAnOwnerAreBounded(t *testing.T) {
 	const n = 12_500
 	publish(t, nc, events.Task, "beta", nats.Header{"Dead-Replay": {fmt.Sprintf("%032x.1.nonce", 1)}}, "x")
 	for i := range n {
-		require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"), Header: nats.Header{"Dead-Replay": {fmt.Sprintf("%032x.1.nonce", i)}}}))
+		require.NoError(t,
+			nc.PublishMsg(&nats.Msg{Subject: subjects.Event(events.Task, "acme", "w"),
+				Header: nats.Header{"Dead-Replay": {fmt.Sprintf("%032x.1.nonce", i)}}}))
 	}
 	publish(t, nc, events.Task, "acme", nil, "x")
 	eventuallyStored(t, js, events.StreamEvents, 0)

@@ -100,7 +100,8 @@ func (tr *traffic) publish(js jetstream.JetStream, id, owner string) {
 	for time.Now().Before(deadline) {
 		body := id + " " + time.Now().Format(time.RFC3339Nano)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_, err := js.PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(events.Task, owner, "w"), Data: []byte(body)}, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+		_, err := js.PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(events.Task, owner, "w"), Data: []byte(body)},
+			jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
 		cancel()
 		if err == nil {
 			tr.mu.Lock()
@@ -203,7 +204,8 @@ func (tr *traffic) member(first, replicas int) *fleet {
 func beginTraffic(t *testing.T, replicas int) (*traffic, *fleet) {
 	t.Helper()
 	c := natstest.StartCluster(t, 3)
-	tr := &traffic{t: t, cluster: c, js: jetStream(t, c.Connect(0)), stored: map[string]bool{}, ran: map[string]int{}, newest: map[int]time.Time{}}
+	tr := &traffic{t: t, cluster: c, js: jetStream(t, c.Connect(0)), stored: map[string]bool{}, ran: map[string]int{},
+		newest: map[int]time.Time{}}
 	first := tr.member(0, replicas)
 	tr.begin(0, 4)
 	tr.recovered("start")
@@ -270,7 +272,8 @@ func (tr *traffic) replicated() {
 
 func (tr *traffic) leader() int {
 	leader := -1
-	require.Eventually(tr.t, func() bool { leader, _ = tr.cluster.Leader(tr.js, events.StreamEvents); return leader >= 0 }, clusterPatience, 20*time.Millisecond)
+	require.Eventually(tr.t, func() bool { leader, _ = tr.cluster.Leader(tr.js, events.StreamEvents); return leader >= 0 },
+		clusterPatience, 20*time.Millisecond)
 	return leader
 }
 
@@ -347,13 +350,15 @@ func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 	cfg.Replicas, cfg.Heartbeat, cfg.Window = 3, 500*time.Millisecond, 256
 	nc := c.Connect(0)
 	ran := make(chan string, 1<<16)
-	startWithin(t, clusterPatience, nc, cfg, &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
-		ran <- string(e.Body)
-		return ack(e)
-	}})
+	startWithin(t, clusterPatience, nc, cfg,
+		&dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+			ran <- string(e.Body)
+			return ack(e)
+		}})
 	require.Equal(t, c.URL(0), nc.ConnectedUrl())
 	c.Cut(0)
-	require.Eventually(t, func() bool { return nc.IsConnected() && nc.ConnectedUrl() != c.URL(0) }, clusterPatience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return nc.IsConnected() && nc.ConnectedUrl() != c.URL(0) }, clusterPatience,
+		10*time.Millisecond)
 
 	// Ask all lanes for events, so that each lane that has a leader again delivers some. It takes the servers a while to
 	// store one.
@@ -362,12 +367,15 @@ func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		for i := range 50 {
-			_, err := others.PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(events.Task, fmt.Sprintf("o%d", i), "w"), Data: []byte("after")}, jetstream.WithRetryAttempts(0))
+			_, err := others.PublishMsg(ctx, &nats.Msg{Subject: subjects.Event(events.Task, fmt.Sprintf("o%d", i), "w"),
+				Data: []byte("after")}, jetstream.WithRetryAttempts(0))
 			stored = stored || err == nil
 		}
 	}
-	require.Eventually(t, func() bool { publish(); return stored }, 3*clusterPatience, 500*time.Millisecond, "two servers of three store events")
-	require.Eventually(t, func() bool { publish(); return len(ran) > 0 }, clusterPatience, 500*time.Millisecond, "it runs events again")
+	require.Eventually(t, func() bool { publish(); return stored }, 3*clusterPatience, 500*time.Millisecond,
+		"two servers of three store events")
+	require.Eventually(t, func() bool { publish(); return len(ran) > 0 }, clusterPatience, 500*time.Millisecond,
+		"it runs events again")
 }
 
 // TestTwoMakeTheSameBucketsInACluster has two connections make the same buckets and streams at once, as processes do
@@ -408,7 +416,8 @@ func TestDoctorSeesAServerThatIsAway(t *testing.T) {
 	js := jetStream(t, nc)
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
 	c := doctor.Config{
-		NC: nc, Subjects: cfg.Prefix, Resources: consumer.Assets(cfg, nc.MaxPayload()), Replicas: cfg.Replicas, Progress: 300 * time.Millisecond,
+		NC: nc, Subjects: cfg.Prefix, Resources: consumer.Assets(cfg, nc.MaxPayload()), Replicas: cfg.Replicas,
+		Progress:  300 * time.Millisecond,
 		Anonymous: func() (*nats.Conn, error) { return natstest.Dial(nc.ConnectedUrl()) },
 	}
 	// said waits until doctor has a line of that check with that text, and no other of that level.

@@ -65,7 +65,8 @@ func (w *workerLog) write(e *events.Event, version, text string) {
 		text += fmt.Sprintf(" (%d such lines before were left out)", w.skipped[i])
 		w.skipped[i] = 0
 	}
-	l := &events.LogLine{Time: now, Owner: e.Owner, Worker: e.Worker, Version: version, EventID: e.ID, Attempt: e.Attempt, Level: "error", Text: text}
+	l := &events.LogLine{Time: now, Owner: e.Owner, Worker: e.Worker, Version: version, EventID: e.ID, Attempt: e.Attempt,
+		Level: "error", Text: text}
 	if w.see != nil {
 		w.see(l)
 	}

@@ -22,7 +22,8 @@ func TestEventsThatDoNotRunAreLogged(t *testing.T) {
 		if string(e.Body) == "ran" {
 			return dead(e)
 		}
-		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: events.Fail(events.ReasonNoWorker, "there is none")}}, true
+		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Dead,
+			Failure: events.Fail(events.ReasonNoWorker, "there is none")}}, true
 	}}
 	start(t, nc, testConfig(), d)
 	lines, err := nc.SubscribeSync("pinwheel.logs.>")

@@ -38,7 +38,8 @@ type Bundle struct {
 
 	events.Spec // what the manifest and the comments of the source say
 
-	Name   string // the worker's, if the caller has no other: of the manifest, the directory or the source; it may be invalid
+	// the worker's, if the caller has no other: of the manifest, the directory or the source; it may be invalid
+	Name   string
 	Source string // path of the source, as the author would name it
 
 	Files *assets.Folder // those of Assets; nil = none
@@ -178,7 +179,8 @@ func (l layout) comments(p *project) (c manifest.Comments, faults, err error) {
 	source, err := p.read(abs, maxSource)
 	var refused *refusalOfFile
 	if errors.As(err, &refused) {
-		return c, nil, &SourceError{Diagnostics: []Diagnostic{{File: l.source, Text: "the source cannot be read: " + refused.why}}}
+		return c, nil,
+			&SourceError{Diagnostics: []Diagnostic{{File: l.source, Text: "the source cannot be read: " + refused.why}}}
 	}
 	if err != nil {
 		return c, nil, fmt.Errorf("read worker %s: %w", l.source, err)
@@ -279,7 +281,8 @@ func buildOptions(p *project, e entry) api.BuildOptions {
 		// Bundlers define this, and many packages do not load without it.
 		Define: map[string]string{"process.env.NODE_ENV": `"production"`},
 		Loader: map[string]api.Loader{
-			".css": api.LoaderText, ".html": api.LoaderText, ".md": api.LoaderText, ".csv": api.LoaderText, ".sql": api.LoaderText,
+			".css": api.LoaderText, ".html": api.LoaderText, ".md": api.LoaderText, ".csv": api.LoaderText,
+			".sql": api.LoaderText,
 		},
 		LogLevel: api.LogLevelSilent, Plugins: plugins,
 	}

@@ -47,7 +47,8 @@ func TestBuildTypeScriptWithImports(t *testing.T) {
 	require.Empty(t, b.Warnings)
 
 	abs := func(p string) string { a, err := filepath.Abs(p); require.NoError(t, err); return a }
-	require.Equal(t, []string{abs("testdata/hello.ts"), abs("testdata/lib/greet.ts"), abs("testdata/hello.pinwheel.json")}, b.Inputs)
+	require.Equal(t, []string{abs("testdata/hello.ts"), abs("testdata/lib/greet.ts"), abs("testdata/hello.pinwheel.json")},
+		b.Inputs)
 	for _, in := range b.Inputs {
 		require.NotContains(t, b.Code+string(b.SourceMap), filepath.Dir(in), "a path of this machine would be in every hash")
 	}
@@ -216,7 +217,8 @@ func TestMagicComment(t *testing.T) {
 // How many events may run at once can stand in the source, as in Hoody.
 func TestConcurrentComment(t *testing.T) {
 	t.Parallel()
-	for source, want := range map[string]int{"// @concurrent false\n": 1, "// @concurrent true\n": 0, "// @mode shared\n// @concurrent 12\n": 12, "// @concurrent\n": 0} {
+	for source, want := range map[string]int{"// @concurrent false\n": 1, "// @concurrent true\n": 0,
+		"// @mode shared\n// @concurrent 12\n": 12, "// @concurrent\n": 0} {
 		b, err := deploy.Build(t.Context(), write(t, t.TempDir()+"/m.js", source+"export default { fetch() {} };"))
 		require.NoError(t, err)
 		require.Equal(t, want, b.Concurrency, source)
@@ -247,11 +249,13 @@ func TestWordsInComments(t *testing.T) {
 	require.Equal(t, []string{"OTHER", "KEY"}, b.Secrets)
 	require.Equal(t, &events.HTTP{
 		Auth: "KEY", Public: events.PublicPaths{events.AnyMethod: {"/health"}},
-		CORS: &events.CORS{Origins: []string{"https://a.example", "https://b.example:8443"}, Methods: []string{"GET", "POST"}, Credentials: true},
+		CORS: &events.CORS{Origins: []string{"https://a.example", "https://b.example:8443"}, Methods: []string{"GET", "POST"},
+			Credentials: true},
 	}, b.HTTP)
 	b, err = build("// @mode serverless\n// @timeout 2m\n// @cors reflective\n// @cors-credentials\n// @token KEY", `{"mode": "oneshot", "limits": {"wallMs": 120000}, "secrets": ["KEY"], "http": {"auth": "KEY"}}`)
 	require.NoError(t, err, "what both say alike")
-	require.Equal(t, []any{events.Oneshot, []string{"KEY"}, []string{"reflective"}}, []any{b.Mode, b.Secrets, b.HTTP.CORS.Origins})
+	require.Equal(t, []any{events.Oneshot, []string{"KEY"}, []string{"reflective"}},
+		[]any{b.Mode, b.Secrets, b.HTTP.CORS.Origins})
 	require.Empty(t, b.Warnings, "@cors-credentials without a value says nothing")
 	for _, c := range [][3]string{
 		{"// @cors reflective\n// @cors-credentials true", "", "m.js:1:10: pages of every site may send requests with the cookies"},
@@ -271,7 +275,8 @@ func TestWordsInComments(t *testing.T) {
 	b, err = build("// @mode worker\n// @websocket\n// @enabled false\n// @log-level full\n// @log-request-body true\n// @log-response-body false", `{"http": {"enabled": false}}`)
 	require.NoError(t, err)
 	no := false
-	require.Equal(t, &events.HTTP{Enabled: &no, Log: &events.RequestLog{Level: events.RequestsFull, RequestBody: true}}, b.HTTP)
+	require.Equal(t, &events.HTTP{Enabled: &no, Log: &events.RequestLog{Level: events.RequestsFull, RequestBody: true}},
+		b.HTTP)
 	require.Empty(t, b.Warnings)
 	_, err = build("// @websocket for the chat", `{"mode": "persistent"}`)
 	require.NoError(t, err, "the manifest says the mode")
@@ -294,7 +299,8 @@ func TestWordsInComments(t *testing.T) {
 		{"// @timeout soon", "", `m.js:1:13: @timeout is "soon"`},
 		{"// @cors shop.example", "", `m.js:1:10: http.cors.origins[0] is "shop.example"`},
 		{"// @cors reflective\n// @cors none", "", `m.js:2:10: @cors stands twice`},
-		{"//\n// @cors-methods GET,", "", `m.js:2:18: http.cors.origins has 0`}, {"// @cors none\n// @cors-methods GET,", "", `m.js:1:10: http.cors.methods`},
+		{"//\n// @cors-methods GET,", "", `m.js:2:18: http.cors.origins has 0`}, {"// @cors none\n// @cors-methods GET,", "",
+			`m.js:1:10: http.cors.methods`},
 		{"// @cors *\n// @cors-credentials yes", "", `m.js:2:22: @cors-credentials is "yes": it is true or false`},
 		{"// @token my-key", "", `m.js:1:11: @token is the name of a secret`},
 		{"// @token KEY", `{"vars": {"KEY": "x"}, "plain": ["KEY"]}`, `m.pinwheel.json:1:`},
@@ -310,7 +316,8 @@ func TestWordsInComments(t *testing.T) {
 // The limit is part of what a version is.
 func TestConcurrencyIsHashed(t *testing.T) {
 	t.Parallel()
-	one, two := deploy.Bundle{Code: "x", File: "x.js"}, deploy.Bundle{Code: "x", File: "x.js", Spec: events.Spec{Concurrency: 1}}
+	one, two := deploy.Bundle{Code: "x", File: "x.js"}, deploy.Bundle{Code: "x", File: "x.js",
+		Spec: events.Spec{Concurrency: 1}}
 	a, err := one.Hash()
 	require.NoError(t, err)
 	b, err := two.Hash()

@@ -37,7 +37,8 @@ func TestBuildOfWhatAFrameworkHasBuilt(t *testing.T) {
 	require.Equal(t, events.Assets{Directory: "dist/client", Binding: "ASSETS", Files: b.Files.Hash}, *b.Assets)
 	require.Empty(t, b.Warnings, "frameworks import cloudflare:workers for nothing")
 	require.Len(t, b.Notes, 1)
-	require.Equal(t, filepath.Join(dir, "dist/server/wrangler.json")+": this is the configuration, as the build has written into "+built, b.Notes[0].File+": "+b.Notes[0].Text)
+	require.Equal(t, filepath.Join(dir, "dist/server/wrangler.json")+": this is the configuration, as the build has written into "+built,
+		b.Notes[0].File+": "+b.Notes[0].Text)
 	for _, path := range []string{"wrangler.jsonc", built, "dist/server/wrangler.json", "dist/server/entry.mjs"} {
 		require.Contains(t, b.Inputs, filepath.Join(dir, path))
 	}
@@ -46,7 +47,8 @@ func TestBuildOfWhatAFrameworkHasBuilt(t *testing.T) {
 	require.True(t, one)
 
 	// A manifest of Pinwheel's own is not replaced.
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "pinwheel.json"), []byte(`{"name": "own", "main": "dist/server/entry.mjs"}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pinwheel.json"), []byte(`{"name": "own", "main": "dist/server/entry.mjs"}`),
+		0o600))
 	require.NoError(t, os.Remove(filepath.Join(dir, "wrangler.jsonc")))
 	b, err = deploy.Build(t.Context(), dir)
 	require.NoError(t, err)
@@ -58,7 +60,8 @@ func TestBuildOfFilesThatAFrameworkHasBuilt(t *testing.T) {
 	t.Parallel()
 	b, err := deploy.Build(t.Context(), tree(t, map[string]string{
 		"src/index.js": "not JavaScript", built: `{"configPath": "../../dist/wrangler.json"}`,
-		"dist/wrangler.json": `{"name": "site", "assets": {"directory": "."}}`, "dist/.assetsignore": "wrangler.json\n", "dist/index.html": "<p>",
+		"dist/wrangler.json": `{"name": "site", "assets": {"directory": "."}}`, "dist/.assetsignore": "wrangler.json\n",
+		"dist/index.html": "<p>",
 	}))
 	require.NoError(t, err)
 	require.Equal(t, []string{"/index.html"}, slices.Sorted(maps.Keys(b.Files.List.Files)))
@@ -78,7 +81,8 @@ func TestBuiltConfigurationsThatAreRefused(t *testing.T) {
 		`{"configPath": "../../dist/files.json"}`:  `assets.directory is "..": it leads out of the directory`,
 	} {
 		dir := tree(t, map[string]string{
-			"package.json": "{}", "index.js": handler, built: text, "dist/out.json": `{"main": "../../x.js"}`, "dist/files.json": `{"assets": {"directory": "../.."}}`,
+			"package.json": "{}", "index.js": handler, built: text, "dist/out.json": `{"main": "../../x.js"}`,
+			"dist/files.json": `{"assets": {"directory": "../.."}}`,
 		})
 		require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(dir, "linked.json")))
 		_, err := deploy.Build(t.Context(), dir)

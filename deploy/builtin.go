@@ -22,22 +22,26 @@ var asyncHooks string
 func builtins() api.Plugin {
 	const space = "node" // as in node:async_hooks: messages use this name
 	return api.Plugin{Name: builtinsPlugin, Setup: func(b api.PluginBuild) {
-		b.OnResolve(api.OnResolveOptions{Filter: `^cloudflare:workers$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
-			if a.Namespace == cloudflare {
-				return api.OnResolveResult{Path: a.Path, External: true, SideEffects: api.SideEffectsFalse}, nil
-			}
-			return api.OnResolveResult{Path: "workers", Namespace: cloudflare, SideEffects: api.SideEffectsFalse}, nil
-		})
-		b.OnLoad(api.OnLoadOptions{Filter: `^workers$`, Namespace: cloudflare}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
-			text := "export { " + strings.Join(workersNames, ", ") + " } from \"cloudflare:workers\";"
-			return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}, nil
-		})
-		b.OnResolve(api.OnResolveOptions{Filter: `^(node:)?async_hooks$`}, func(api.OnResolveArgs) (api.OnResolveResult, error) {
-			return api.OnResolveResult{Path: "async_hooks", Namespace: space, SideEffects: api.SideEffectsFalse}, nil
-		})
-		b.OnLoad(api.OnLoadOptions{Filter: `^async_hooks$`, Namespace: space}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
-			return api.OnLoadResult{Contents: &asyncHooks, Loader: api.LoaderJS}, nil
-		})
+		b.OnResolve(api.OnResolveOptions{Filter: `^cloudflare:workers$`},
+			func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+				if a.Namespace == cloudflare {
+					return api.OnResolveResult{Path: a.Path, External: true, SideEffects: api.SideEffectsFalse}, nil
+				}
+				return api.OnResolveResult{Path: "workers", Namespace: cloudflare, SideEffects: api.SideEffectsFalse}, nil
+			})
+		b.OnLoad(api.OnLoadOptions{Filter: `^workers$`, Namespace: cloudflare},
+			func(api.OnLoadArgs) (api.OnLoadResult, error) {
+				text := "export { " + strings.Join(workersNames, ", ") + " } from \"cloudflare:workers\";"
+				return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}, nil
+			})
+		b.OnResolve(api.OnResolveOptions{Filter: `^(node:)?async_hooks$`},
+			func(api.OnResolveArgs) (api.OnResolveResult, error) {
+				return api.OnResolveResult{Path: "async_hooks", Namespace: space, SideEffects: api.SideEffectsFalse}, nil
+			})
+		b.OnLoad(api.OnLoadOptions{Filter: `^async_hooks$`, Namespace: space},
+			func(api.OnLoadArgs) (api.OnLoadResult, error) {
+				return api.OnLoadResult{Contents: &asyncHooks, Loader: api.LoaderJS}, nil
+			})
 	}}
 }
 

@@ -24,13 +24,15 @@ var errNothingToChange = errors.New("nothing to change")
 // Redeploy changes the deployment of a worker. changed is false when it is what the change wants already. Any process
 // and command may do so at the same time; each change is made to the result of the one before. The error is a
 // *SupersededError when a version was deployed at the same time, which is active.
-func (s *Store) Redeploy(ctx context.Context, owner, name string, change Change) (d events.Deployment, changed bool, err error) {
+func (s *Store) Redeploy(ctx context.Context, owner, name string,
+	change Change) (d events.Deployment, changed bool, err error) {
 	return s.redeploy(ctx, owner, name, change, func(d *events.Deployment) { d.Number, d.At = d.Number+1, time.Now() })
 }
 
 // redeploy is Redeploy with a function that sets number and time of the next deployment, which has those of the one
 // before.
-func (s *Store) redeploy(ctx context.Context, owner, name string, change Change, number func(*events.Deployment)) (d events.Deployment, changed bool, err error) {
+func (s *Store) redeploy(ctx context.Context, owner, name string, change Change,
+	number func(*events.Deployment)) (d events.Deployment, changed bool, err error) {
 	tries := conflicts()
 	for {
 		k, err := s.found(ctx, owner, name)

@@ -43,10 +43,12 @@ func TestBuildLeavesCloudflareWorkersToTheRuntime(t *testing.T) {
 func TestBuildRefusesNamesOfCloudflareWorkers(t *testing.T) {
 	t.Parallel()
 	for name, advice := range map[string]string{
-		"DurableObject": "mode persistent keeps state", "WorkflowEntrypoint": "use tasks", "RpcStub": "no stub of an object passes",
+		"DurableObject": "mode persistent keeps state", "WorkflowEntrypoint": "use tasks",
+		"RpcStub": "no stub of an object passes",
 		"withEnv": "pass the object as an argument", "nonesuch": "it exports RpcTarget, WorkerEntrypoint, env, exports, waitUntil",
 	} {
-		for form, column := range map[string]int{`import { % } from "cloudflare:workers"; export default { task: () => % };`: 10, `export { % } from "cloudflare:workers";`: 10} {
+		for form, column := range map[string]int{`import { % } from "cloudflare:workers"; export default { task: () => % };`: 10,
+			`export { % } from "cloudflare:workers";`: 10} {
 			path := write(t, t.TempDir()+"/app.js", "\n"+strings.ReplaceAll(form, "%", name))
 			ds := refused(t, path)
 			require.Len(t, ds, 1, name)

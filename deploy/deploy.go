@@ -76,7 +76,8 @@ func (r Request) change(version string) Change {
 			return in.Deployment, misfit("version %s has %v %% already: give one of the two 100 %% first", c.Version, c.Percent)
 		}
 		d, err := promoted(in.Deployment, version, r.Steps[0].Percent, r.Note)
-		d.Rollout = &events.Rollout{ID: in.Deployment.Number + 1, Steps: r.Steps, Guard: r.Guard, State: events.RolloutRunning}
+		d.Rollout = &events.Rollout{ID: in.Deployment.Number + 1, Steps: r.Steps, Guard: r.Guard,
+			State: events.RolloutRunning}
 		d.Before = in.Deployment.Split
 		return d, err
 	}
@@ -113,7 +114,8 @@ func (s *Store) Deploy(ctx context.Context, req Request, check Checker) (Deploye
 	var taken *RouteTakenError
 	var full *resources.FullError
 	switch {
-	case errors.As(err, &full), errors.As(err, &taken), errors.As(err, &source), errors.As(err, &refused), errors.As(err, &missing), errors.As(err, &quota), errors.As(err, &invalid):
+	case errors.As(err, &full), errors.As(err, &taken), errors.As(err, &source), errors.As(err, &refused),
+		errors.As(err, &missing), errors.As(err, &quota), errors.As(err, &invalid):
 		result = "refused"
 	case err != nil:
 		result = "error"
@@ -135,7 +137,8 @@ func (s *Store) deploy(ctx context.Context, req Request, check Checker) (Deploye
 	if err != nil {
 		return Deployed{}, err
 	}
-	req.id, req.files = rand.Text(), &uploading{store: s.files, files: req.Bundle.Files, stored: req.FilesStored && w.Assets != nil}
+	req.id, req.files = rand.Text(), &uploading{store: s.files, files: req.Bundle.Files, stored: req.FilesStored &&
+		w.Assets != nil}
 	d, holds, err := s.storeVersion(ctx, w, req, check)
 	if err == nil {
 		err = req.files.end(ctx, w)
@@ -160,7 +163,8 @@ func (s *Store) deploy(ctx context.Context, req Request, check Checker) (Deploye
 }
 
 // storeVersion stores w, unless the newest version is the same. holds is the deployment before.
-func (s *Store) storeVersion(ctx context.Context, w *events.Worker, req Request, check Checker) (d Deployed, holds events.Deployment, err error) {
+func (s *Store) storeVersion(ctx context.Context, w *events.Worker, req Request,
+	check Checker) (d Deployed, holds events.Deployment, err error) {
 	tries := conflicts()
 	for checked := false; ; {
 		kept, err := s.kept(ctx, w.Owner, w.Name)
@@ -339,7 +343,8 @@ func putRecord(ctx context.Context, s *Store, w *events.Worker, text []byte, obj
 func isConflict(err error) bool {
 	var refused *jetstream.APIError
 	return errors.Is(err, jetstream.ErrKeyRevisionMismatch) ||
-		errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+		errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+			refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 // sleep waits for d, and reports whether ctx let it.

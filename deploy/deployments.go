@@ -89,7 +89,8 @@ func (h history) effective(d storedDeployment) events.Deployment {
 		if !d.exists() {
 			number = v.number
 		}
-		holds = events.Deployment{Number: number, Split: []events.Share{{Version: v.version, Percent: 100}}, Aliases: d.Aliases, At: v.at}
+		holds = events.Deployment{Number: number, Split: []events.Share{{Version: v.version, Percent: 100}},
+			Aliases: d.Aliases, At: v.at}
 	}
 	return holds
 }
@@ -98,7 +99,8 @@ func (s *Store) deployment(ctx context.Context, owner, name string) (storedDeplo
 	e, err := s.deployments.Get(ctx, key(owner, name))
 	var deleted *jetstream.APIError
 	switch {
-	case errors.Is(err, jetstream.ErrKeyDeleted), errors.Is(err, jetstream.ErrKeyNotFound), errors.As(err, &deleted) && deleted.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+	case errors.Is(err, jetstream.ErrKeyDeleted), errors.Is(err, jetstream.ErrKeyNotFound), errors.As(err, &deleted) &&
+		deleted.ErrorCode == jetstream.JSErrCodeMessageNotFound:
 		return s.deletedDeployment(ctx, owner, name)
 	case err != nil:
 		return storedDeployment{}, fmt.Errorf("read deployment of %s/%s: %w", owner, name, err)

@@ -62,7 +62,8 @@ func TestDeploymentsOfAWorker(t *testing.T) {
 	note := deploy.Note{By: "ada", Message: "first"}
 	d, err := stage(t, s, 1, deploy.Request{Note: note, Tag: "c0ffee"})
 	require.NoError(t, err)
-	require.Equal(t, []any{"1=100", 1, "ada", "first", "c0ffee"}, []any{split(d.Deployment), d.Deployment.Number, d.Deployment.By, d.Deployment.Message, d.Worker.Tag})
+	require.Equal(t, []any{"1=100", 1, "ada", "first", "c0ffee"}, []any{split(d.Deployment), d.Deployment.Number,
+		d.Deployment.By, d.Deployment.Message, d.Worker.Tag})
 
 	d, err = stage(t, s, 2, deploy.Request{UploadOnly: true})
 	require.NoError(t, err)
@@ -83,7 +84,8 @@ func TestDeploymentsOfAWorker(t *testing.T) {
 	d, err = stage(t, s, 3, deploy.Request{Percent: 10})
 	require.NoError(t, err)
 	require.Equal(t, "1=90 3=10", split(d.Deployment), "a rollback makes no number twice")
-	require.Equal(t, "1=100", split(redeploy(t, s, s.Rollback(t.Context(), "", false, note))), "of a split, the version before")
+	require.Equal(t, "1=100", split(redeploy(t, s, s.Rollback(t.Context(), "", false, note))),
+		"of a split, the version before")
 	d, err = stage(t, s, 3, deploy.Request{})
 	require.NoError(t, err)
 	require.False(t, d.Stored, "the newest version is not stored again")
@@ -113,7 +115,8 @@ func TestDeploymentsOfAWorker(t *testing.T) {
 	require.NoError(t, s.Remove(t.Context(), "acme", "w"))
 	d, err = stage(t, s, 5, deploy.Request{})
 	require.NoError(t, err)
-	require.Equal(t, []any{"1=100", 1}, []any{split(d.Deployment), d.Deployment.Number}, "nothing is left of the worker before")
+	require.Equal(t, []any{"1=100", 1}, []any{split(d.Deployment), d.Deployment.Number},
+		"nothing is left of the worker before")
 }
 
 // A step of a rollout says which split held before it. What is not a step does not.
@@ -141,7 +144,8 @@ func TestStepsKeepTheSplitBefore(t *testing.T) {
 	require.True(t, next.Names(next.Before[0].Version), "the version before is still loaded")
 	_, err = stage(t, s, 3, deploy.Request{Steps: steps})
 	require.NoError(t, err)
-	require.Empty(t, before(redeploy(t, s, deploy.Advance(installation(t, s).Deployment, "bad"))), "what goes back does so at once")
+	require.Empty(t, before(redeploy(t, s, deploy.Advance(installation(t, s).Deployment, "bad"))),
+		"what goes back does so at once")
 	require.Empty(t, before(redeploy(t, s, s.Promote(t.Context(), "3", 20, false, deploy.Note{}))))
 }
 
@@ -193,7 +197,8 @@ func TestARollbackNeedsWhatItsVersionNames(t *testing.T) {
 		policies *deploy.Policies
 		secrets  *deploy.Secrets
 	}
-	grant := events.Policy{NATSPublish: []string{"orders.>"}, NATSRequest: []string{"billing.*"}, Hosts: []string{"*.shop.test"}}
+	grant := events.Policy{NATSPublish: []string{"orders.>"}, NATSRequest: []string{"billing.*"},
+		Hosts: []string{"*.shop.test"}}
 	removeJobs := func(t *testing.T, w world) { require.NoError(t, w.Remove(t.Context(), "acme", "jobs")) }
 	narrow := func(change func(p *events.Policy)) func(*testing.T, world) {
 		return func(t *testing.T, w world) {
@@ -223,12 +228,14 @@ func TestARollbackNeedsWhatItsVersionNames(t *testing.T) {
 			"worker acme/jobs, which its onDeadLetter.worker needs, is gone",
 		},
 		"publish": {
-			events.Spec{Bindings: events.Bindings{NATS: map[string]events.NATSSubjects{"BUS": {Publish: []string{"orders.new"}}}}},
+			events.Spec{
+				Bindings: events.Bindings{NATS: map[string]events.NATSSubjects{"BUS": {Publish: []string{"orders.new"}}}}},
 			narrow(func(p *events.Policy) { p.NATSPublish = []string{"orders.old"} }),
 			"nats.BUS.publish[0] is orders.new, which the owner is not granted",
 		},
 		"request": {
-			events.Spec{Bindings: events.Bindings{NATS: map[string]events.NATSSubjects{"BUS": {Publish: []string{"orders.new"}, Request: []string{"billing.pay"}}}}},
+			events.Spec{Bindings: events.Bindings{NATS: map[string]events.NATSSubjects{"BUS": {Publish: []string{"orders.new"},
+				Request: []string{"billing.pay"}}}}},
 			narrow(func(p *events.Policy) { p.NATSRequest = nil }),
 			"nats.BUS.request[0] is billing.pay, which the owner is not granted",
 		},
@@ -278,7 +285,8 @@ func TestARollbackNeedsWhatItsVersionNames(t *testing.T) {
 			redeploy(t, w.Store, w.Promote(t.Context(), "2", 100, false, deploy.Note{}))
 
 			c.lose(t, w)
-			for _, change := range []deploy.Change{w.Rollback(t.Context(), "", false, deploy.Note{}), w.Promote(t.Context(), "1", 10, false, deploy.Note{})} {
+			for _, change := range []deploy.Change{w.Rollback(t.Context(), "", false, deploy.Note{}),
+				w.Promote(t.Context(), "1", 10, false, deploy.Note{})} {
 				_, changed, err := w.Redeploy(t.Context(), "acme", "w", change)
 				var gone *deploy.GoneError
 				require.ErrorAs(t, err, &gone)

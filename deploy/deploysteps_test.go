@@ -30,11 +30,13 @@ const (
 	killedWay = "PINWHEEL_TEST_KILLED_WAY"
 )
 
-var gradual = []events.Step{{Percent: 10, For: events.Millis(time.Minute)}, {Percent: 50, For: events.Millis(time.Minute)}}
+var gradual = []events.Step{{Percent: 10, For: events.Millis(time.Minute)},
+	{Percent: 50, For: events.Millis(time.Minute)}}
 
 // ways are the ways to deploy a version.
 var ways = map[string]deploy.Request{
-	"everything": {}, "a share": {Percent: 10}, "gradual": {Steps: gradual, Guard: events.Guard{Failures: 2}}, "upload only": {UploadOnly: true},
+	"everything": {}, "a share": {Percent: 10}, "gradual": {Steps: gradual, Guard: events.Guard{Failures: 2}},
+	"upload only": {UploadOnly: true},
 }
 
 // deadly is a connection of a process that dies before it publishes to a subject.
@@ -195,7 +197,8 @@ func TestStagedDeploysAtOnce(t *testing.T) {
 			if len(requests[won].Steps) > 0 {
 				share = requests[won].Steps[0].Percent
 			}
-			require.Equal(t, []events.Share{{Version: before.Base(), Percent: 100 - share}, {Version: winner.Version, Percent: share}}, d.Split)
+			require.Equal(t, []events.Share{{Version: before.Base(), Percent: 100 - share},
+				{Version: winner.Version, Percent: share}}, d.Split)
 			require.Equal(t, requests[won].By, d.By)
 			require.Equal(t, len(requests[won].Steps) > 0, d.Rollout.Running(), "the rollout is that of its own deploy")
 			if d.Rollout != nil {

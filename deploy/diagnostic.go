@@ -80,7 +80,10 @@ func (p *project) withhold(abs string, messages []api.Message) []api.Message {
 			m = api.Message{Text: "a file that is not quoted here has a fault: " + p.outside().why}
 		}
 		m.Notes = slices.DeleteFunc(slices.Clone(m.Notes), func(n api.Note) bool { return hidden(n.Location) })
-		if !slices.ContainsFunc(kept, func(k api.Message) bool { return k.Text == m.Text && sameLocation(k.Location, m.Location) }) {
+		if !slices.ContainsFunc(kept, func(k api.Message) bool {
+			return k.Text == m.Text &&
+				sameLocation(k.Location, m.Location)
+		}) {
 			kept = append(kept, m)
 		}
 	}

@@ -23,8 +23,10 @@ var directoryManifests = []struct {
 	file   string
 	format manifest.Format
 }{
-	{"pinwheel.json", manifest.JSON}, {"pinwheel.jsonc", manifest.JSON}, {"pinwheel.yaml", manifest.YAML}, {"manifest.yaml", manifest.Buntime},
-	{"wrangler.jsonc", manifest.WranglerJSON}, {"wrangler.json", manifest.WranglerJSON}, {"wrangler.toml", manifest.WranglerTOML},
+	{"pinwheel.json", manifest.JSON}, {"pinwheel.jsonc", manifest.JSON}, {"pinwheel.yaml", manifest.YAML},
+	{"manifest.yaml", manifest.Buntime},
+	{"wrangler.jsonc", manifest.WranglerJSON}, {"wrangler.json", manifest.WranglerJSON},
+	{"wrangler.toml", manifest.WranglerTOML},
 	{"package.json", manifest.Package},
 }
 
@@ -103,7 +105,8 @@ func (p *project) ofDirectory(dir string) (layout, error) {
 }
 
 func twoManifests(one, other string) error {
-	return &SourceError{Diagnostics: []Diagnostic{{File: other, Text: fmt.Sprintf("there are two manifests, this one and %s: keep one", one)}}}
+	return &SourceError{Diagnostics: []Diagnostic{{File: other, Text: fmt.Sprintf("there are two manifests, this one and %s: keep one",
+		one)}}}
 }
 
 // findManifest reads the manifest of a directory, if there is one.
@@ -173,7 +176,8 @@ func (l layout) entry(dir, real string) (string, error) {
 		}
 		path := filepath.Join(dir, filepath.FromSlash(main))
 		if why := wrongMain(real, main); why != "" {
-			return "", &SourceError{Diagnostics: []Diagnostic{{File: path, Text: "it is the source of the directory, and " + why}}}
+			return "",
+				&SourceError{Diagnostics: []Diagnostic{{File: path, Text: "it is the source of the directory, and " + why}}}
 		}
 		return path, nil
 	}
@@ -207,7 +211,8 @@ func (l layout) routeFiles(p *project, base string) (*routeFiles, error) {
 		return nil, l.manifest.Fault("fileRoutes", "fileRoutes is %.200q: %s", given, why)
 	}
 	f := &routeFiles{rel: pathpkg.Clean(given)}
-	f.dir, f.real = filepath.Join(filepath.Dir(l.file), filepath.FromSlash(f.rel)), filepath.Join(base, filepath.FromSlash(f.rel))
+	f.dir, f.real = filepath.Join(filepath.Dir(l.file), filepath.FromSlash(f.rel)), filepath.Join(base,
+		filepath.FromSlash(f.rel))
 	root, err := os.OpenRoot(f.real)
 	if err != nil {
 		return nil, err

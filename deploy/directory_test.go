@@ -35,18 +35,31 @@ func TestBuildOfADirectory(t *testing.T) {
 		mode               events.Mode
 		manifest, whatElse string
 	}{
-		"no manifest":        {files: map[string]string{"index.ts": handler, "index.js": "syntax error"}, worker: "shop", source: "index.ts"},
-		"no manifest, src":   {files: map[string]string{"src/index.js": handler, "package.json": "{}"}, worker: "shop", source: "src/index.js"},
-		"of the source":      {files: map[string]string{"index.js": handler, "index.pinwheel.json": `{"mode": "oneshot"}`}, worker: "shop", source: "index.js", mode: "oneshot"},
-		"pinwheel.json":      {files: map[string]string{"a.ts": handler, "pinwheel.json": `{"name": "x", "main": "./a.ts", "mode": "shared"}`}, worker: "x", source: "a.ts", mode: "shared"},
-		"pinwheel.jsonc":     {files: map[string]string{"lib/a.ts": handler, "pinwheel.jsonc": "{\"main\": \"lib//a.ts\", // c\n}"}, worker: "shop", source: "lib/a.ts"},
-		"pinwheel.yaml":      {files: map[string]string{"lib/a.mjs": handler, "pinwheel.yaml": "main: lib/../lib/a.mjs\nmode: pinned\n"}, worker: "shop", source: "lib/a.mjs", mode: "pinned"},
-		"Buntime":            {files: map[string]string{"index.ts": handler, "manifest.yaml": "timeout: 5s\nautoInstall: true\n"}, worker: "shop", source: "index.ts", mode: "oneshot", whatElse: "autoInstall"},
-		"wrangler.jsonc":     {files: map[string]string{"src/index.ts": handler, "wrangler.jsonc": `{"name": "w", "main": "src/index.ts", "observability": {}}`, "package.json": `{"main": "x.js"}`}, worker: "w", source: "src/index.ts", whatElse: "observability"},
-		"wrangler.json":      {files: map[string]string{"src/index.ts": handler, "wrangler.json": `{"name": "w"}`}, worker: "w", source: "src/index.ts"},
-		"wrangler.toml":      {files: map[string]string{"src/index.ts": handler, "wrangler.toml": "name = 'w'\nmain = 'src/index.ts'"}, worker: "w", source: "src/index.ts"},
-		"package.json":       {files: map[string]string{"a.tsx": handler, "package.json": `{"name": "@x/y", "pinwheel": {"main": "a.tsx"}}`}, worker: "shop", source: "a.tsx"},
-		"mode in the source": {files: map[string]string{"index.js": "// @mode persistent\n" + handler, "pinwheel.json": `{"lifetime": {"idleMs": "1m"}}`}, worker: "shop", source: "index.js", mode: "persistent"},
+		"no manifest": {files: map[string]string{"index.ts": handler, "index.js": "syntax error"}, worker: "shop",
+			source: "index.ts"},
+		"no manifest, src": {files: map[string]string{"src/index.js": handler, "package.json": "{}"}, worker: "shop",
+			source: "src/index.js"},
+		"of the source": {files: map[string]string{"index.js": handler, "index.pinwheel.json": `{"mode": "oneshot"}`},
+			worker: "shop", source: "index.js", mode: "oneshot"},
+		"pinwheel.json": {files: map[string]string{"a.ts": handler,
+			"pinwheel.json": `{"name": "x", "main": "./a.ts", "mode": "shared"}`}, worker: "x", source: "a.ts", mode: "shared"},
+		"pinwheel.jsonc": {files: map[string]string{"lib/a.ts": handler,
+			"pinwheel.jsonc": "{\"main\": \"lib//a.ts\", // c\n}"}, worker: "shop", source: "lib/a.ts"},
+		"pinwheel.yaml": {files: map[string]string{"lib/a.mjs": handler,
+			"pinwheel.yaml": "main: lib/../lib/a.mjs\nmode: pinned\n"}, worker: "shop", source: "lib/a.mjs", mode: "pinned"},
+		"Buntime": {files: map[string]string{"index.ts": handler, "manifest.yaml": "timeout: 5s\nautoInstall: true\n"},
+			worker: "shop", source: "index.ts", mode: "oneshot", whatElse: "autoInstall"},
+		"wrangler.jsonc": {files: map[string]string{"src/index.ts": handler,
+			"wrangler.jsonc": `{"name": "w", "main": "src/index.ts", "observability": {}}`, "package.json": `{"main": "x.js"}`}, worker: "w",
+			source: "src/index.ts", whatElse: "observability"},
+		"wrangler.json": {files: map[string]string{"src/index.ts": handler, "wrangler.json": `{"name": "w"}`}, worker: "w",
+			source: "src/index.ts"},
+		"wrangler.toml": {files: map[string]string{"src/index.ts": handler,
+			"wrangler.toml": "name = 'w'\nmain = 'src/index.ts'"}, worker: "w", source: "src/index.ts"},
+		"package.json": {files: map[string]string{"a.tsx": handler, "package.json": `{"name": "@x/y", "pinwheel": {"main": "a.tsx"}}`},
+			worker: "shop", source: "a.tsx"},
+		"mode in the source": {files: map[string]string{"index.js": "// @mode persistent\n" + handler,
+			"pinwheel.json": `{"lifetime": {"idleMs": "1m"}}`}, worker: "shop", source: "index.js", mode: "persistent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,13 +85,15 @@ func TestBuildOfADirectory(t *testing.T) {
 // A directory without a package.json is a project of its own: its source may be deeper than what it imports.
 func TestBuildOfADirectoryReadsAllOfIt(t *testing.T) {
 	t.Parallel()
-	dir := tree(t, map[string]string{"src/index.ts": "import x from '../lib/x.txt';\nexport default { task: () => x };\n", "lib/x.txt": "of the library"})
+	dir := tree(t, map[string]string{"src/index.ts": "import x from '../lib/x.txt';\nexport default { task: () => x };\n",
+		"lib/x.txt": "of the library"})
 	b, err := deploy.Build(t.Context(), dir)
 	require.NoError(t, err)
 	require.Contains(t, b.Code, "of the library")
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(dir), "secret.txt"), []byte("x"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "lib", "x.txt"), nil, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "src", "index.ts"), []byte("import x from '../../secret.txt';\nexport default { task: () => x };\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "src", "index.ts"),
+		[]byte("import x from '../../secret.txt';\nexport default { task: () => x };\n"), 0o600))
 	_, err = deploy.Build(t.Context(), dir)
 	require.ErrorContains(t, err, "outside of the project")
 }
@@ -102,27 +117,42 @@ func TestBuildRefusesDirectories(t *testing.T) {
 		files map[string]string
 		want  string // after the path of the directory
 	}{
-		"nothing":             {nil, ": no manifest names the source, and there is none of index.ts, index.js, src/index.ts, src/index.js"},
-		"a page":              {map[string]string{"index.html": "<p>"}, "src/index.js. index.html is no source: \"assets\": {\"directory\": \".\"} in a manifest serves the files"},
-		"two manifests":       {map[string]string{"pinwheel.json": "{}", "wrangler.toml": ""}, "/wrangler.toml: there are two manifests, this one and "},
-		"two that are broken": {map[string]string{"pinwheel.json": "{}", "pinwheel.jsonc": "{"}, "/pinwheel.jsonc: there are two manifests"},
-		"one is a package":    {map[string]string{"manifest.yaml": "ttl: 1m", "package.json": `{"pinwheel": {}}`}, "/package.json: there are two manifests"},
-		"one of the source":   {map[string]string{"pinwheel.json": "{}", "index.js": handler, "index.pinwheel.json": "{}"}, "/index.pinwheel.json: there are two manifests"},
-		"a misnamed one":      {map[string]string{"pinwheel.yml": "", "index.js": handler}, "/pinwheel.yml: a manifest has another name: pinwheel.yaml"},
-		"absolute":            {map[string]string{"pinwheel.json": `{"main": "/etc/passwd.js"}`}, `/pinwheel.json:1:2: main is "/etc/passwd.js": it is a path from the directory of the manifest`},
-		"drive":               {map[string]string{"wrangler.json": `{"main": "C:/x.js"}`}, `/wrangler.json:1:2: main is "C:/x.js": it is a path from the directory`},
-		"backslash":           {map[string]string{"pinwheel.json": `{"main": "src\\..\\..\\x.js"}`}, `: directories are separated by /`},
-		"out":                 {map[string]string{"pinwheel.json": `{"main": "src/../../x.js"}`}, `: it leads out of the directory`},
-		"out of Buntime":      {map[string]string{"manifest.yaml": "ttl: 1m\nentrypoint: ../index.ts\n"}, `/manifest.yaml:2:1: main is "../index.ts": it leads out of the directory`},
-		"control character":   {map[string]string{"pinwheel.json": `{"main": "a\u0000.js"}`}, `it is a path without control characters`},
-		"gone":                {map[string]string{"pinwheel.json": `{"main": "a.js"}`}, `/pinwheel.json:1:2: main is "a.js": there is no such file`},
-		"a directory":         {map[string]string{"pinwheel.json": `{"main": "a.js"}`, "a.js/x": ""}, `it is a directory`},
-		"HTML":                {map[string]string{"manifest.yaml": `entrypoint: index.html`, "index.html": ""}, `main is "index.html": it is a page: "assets" names the directory`},
-		"Python":              {map[string]string{"wrangler.json": `{"main": "src/entry.py"}`, "src/entry.py": ""}, `a source ends in one of .js`},
-		"two modes":           {map[string]string{"manifest.yaml": "ttl: 0\n", "index.ts": "// @mode shared\n" + handler}, `/manifest.yaml:1:1: mode is "oneshot" here and "shared" in `},
-		"100 MB":              {map[string]string{"pinwheel.json": strings.Repeat(" ", 100<<20)}, "/pinwheel.json: the manifest cannot be read: it has 104857600 bytes: at most 524288 are read"},
-		"100 MB of package":   {map[string]string{"package.json": strings.Repeat(" ", 100<<20)}, "/package.json: the manifest cannot be read: it has 104857600 bytes"},
-		"main of a file":      {map[string]string{"index.ts": handler, "index.pinwheel.json": `{"main": "x.ts"}`}, "/index.pinwheel.json:1:2: main is for the manifest of a directory"},
+		"nothing": {nil, ": no manifest names the source, and there is none of index.ts, index.js, src/index.ts, src/index.js"},
+		"a page":  {map[string]string{"index.html": "<p>"}, "src/index.js. index.html is no source: \"assets\": {\"directory\": \".\"} in a manifest serves the files"},
+		"two manifests": {map[string]string{"pinwheel.json": "{}", "wrangler.toml": ""},
+			"/wrangler.toml: there are two manifests, this one and "},
+		"two that are broken": {map[string]string{"pinwheel.json": "{}", "pinwheel.jsonc": "{"},
+			"/pinwheel.jsonc: there are two manifests"},
+		"one is a package": {map[string]string{"manifest.yaml": "ttl: 1m", "package.json": `{"pinwheel": {}}`},
+			"/package.json: there are two manifests"},
+		"one of the source": {map[string]string{"pinwheel.json": "{}", "index.js": handler, "index.pinwheel.json": "{}"},
+			"/index.pinwheel.json: there are two manifests"},
+		"a misnamed one": {map[string]string{"pinwheel.yml": "", "index.js": handler},
+			"/pinwheel.yml: a manifest has another name: pinwheel.yaml"},
+		"absolute": {map[string]string{"pinwheel.json": `{"main": "/etc/passwd.js"}`},
+			`/pinwheel.json:1:2: main is "/etc/passwd.js": it is a path from the directory of the manifest`},
+		"drive": {map[string]string{"wrangler.json": `{"main": "C:/x.js"}`}, `/wrangler.json:1:2: main is "C:/x.js": it is a path from the directory`},
+		"backslash": {map[string]string{"pinwheel.json": `{"main": "src\\..\\..\\x.js"}`},
+			`: directories are separated by /`},
+		"out": {map[string]string{"pinwheel.json": `{"main": "src/../../x.js"}`}, `: it leads out of the directory`},
+		"out of Buntime": {map[string]string{"manifest.yaml": "ttl: 1m\nentrypoint: ../index.ts\n"},
+			`/manifest.yaml:2:1: main is "../index.ts": it leads out of the directory`},
+		"control character": {map[string]string{"pinwheel.json": `{"main": "a\u0000.js"}`},
+			`it is a path without control characters`},
+		"gone":        {map[string]string{"pinwheel.json": `{"main": "a.js"}`}, `/pinwheel.json:1:2: main is "a.js": there is no such file`},
+		"a directory": {map[string]string{"pinwheel.json": `{"main": "a.js"}`, "a.js/x": ""}, `it is a directory`},
+		"HTML": {map[string]string{"manifest.yaml": `entrypoint: index.html`, "index.html": ""},
+			`main is "index.html": it is a page: "assets" names the directory`},
+		"Python": {map[string]string{"wrangler.json": `{"main": "src/entry.py"}`, "src/entry.py": ""},
+			`a source ends in one of .js`},
+		"two modes": {map[string]string{"manifest.yaml": "ttl: 0\n", "index.ts": "// @mode shared\n" + handler},
+			`/manifest.yaml:1:1: mode is "oneshot" here and "shared" in `},
+		"100 MB": {map[string]string{"pinwheel.json": strings.Repeat(" ", 100<<20)},
+			"/pinwheel.json: the manifest cannot be read: it has 104857600 bytes: at most 524288 are read"},
+		"100 MB of package": {map[string]string{"package.json": strings.Repeat(" ", 100<<20)},
+			"/package.json: the manifest cannot be read: it has 104857600 bytes"},
+		"main of a file": {map[string]string{"index.ts": handler, "index.pinwheel.json": `{"main": "x.ts"}`},
+			"/index.pinwheel.json:1:2: main is for the manifest of a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,8 +219,10 @@ func TestUnknownWordsInCommentsAreWarnings(t *testing.T) {
 
 func TestNameOf(t *testing.T) {
 	t.Parallel()
-	dir := tree(t, map[string]string{"a.js": handler, "a.pinwheel.json": `{"name": "other"}`, "b.ts": handler, "one/wrangler.toml": "name = 'w'", "two/pinwheel.json": "{", "three/index.js": ""})
-	for path, want := range map[string]string{"a.js": "other true", "b.ts": "b true", "one": "w true", "two": "two true", "three": "three false", ".": "shop false"} {
+	dir := tree(t, map[string]string{"a.js": handler, "a.pinwheel.json": `{"name": "other"}`, "b.ts": handler,
+		"one/wrangler.toml": "name = 'w'", "two/pinwheel.json": "{", "three/index.js": ""})
+	for path, want := range map[string]string{"a.js": "other true", "b.ts": "b true", "one": "w true", "two": "two true",
+		"three": "three false", ".": "shop false"} {
 		name, one := deploy.NameOf(filepath.Join(dir, path))
 		require.Equal(t, want, name+map[bool]string{true: " true", false: " false"}[one], path)
 	}

@@ -53,7 +53,9 @@ func (l layout) files(a *events.Assets) (*assets.Folder, error) {
 	f, err := assets.Open(dir, name, skip...)
 	var fault *assets.Error
 	if errors.As(err, &fault) {
-		return nil, &SourceError{Diagnostics: []Diagnostic{{File: filepath.Join(name, fault.File), Line: fault.Line, Column: fault.Column, Text: fault.Text}}}
+		return nil,
+			&SourceError{Diagnostics: []Diagnostic{{File: filepath.Join(name, fault.File), Line: fault.Line,
+				Column: fault.Column, Text: fault.Text}}}
 	}
 	if err == nil && source != "" {
 		f.Notes = append(f.Notes, source+" is not served: it is the source of the worker")
@@ -163,7 +165,8 @@ func MissingFiles(ctx context.Context, s *Store, owner string, hashes []string) 
 //
 // When there is no room, files that no version has are deleted first, also those that the owner has stored for a deploy
 // which it has not begun.
-func AddFiles(ctx context.Context, s *Store, owner string, files []NewFile, p events.Policy, bounded bool) (assetstore.Uploaded, error) {
+func AddFiles(ctx context.Context, s *Store, owner string, files []NewFile, p events.Policy,
+	bounded bool) (assetstore.Uploaded, error) {
 	most := int64(-1)
 	if bounded {
 		most = assetBytes(p)

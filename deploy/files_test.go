@@ -79,7 +79,8 @@ func TestFilesOfKilledDeploys(t *testing.T) {
 	versions := 0
 	for round := range 8 {
 		for i := range 20 {
-			write(t, filepath.Join(dir, "dist", fmt.Sprint(i)), strings.Repeat(fmt.Sprint(round, i%15, " "), 1+random.IntN(60_000)))
+			write(t, filepath.Join(dir, "dist", fmt.Sprint(i)), strings.Repeat(fmt.Sprint(round, i%15, " "),
+				1+random.IntN(60_000)))
 		}
 		watch, err := kv.WatchAll(t.Context(), jetstream.UpdatesOnly())
 		require.NoError(t, err)
@@ -160,7 +161,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, deploy.Config{})
 	_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: &deploy.Bundle{
-		Code: "export default {}", File: "w.js", Spec: events.Spec{Assets: &events.Assets{Directory: "dist", Files: strings.Repeat("0", 64)}},
+		Code: "export default {}", File: "w.js",
+		Spec: events.Spec{Assets: &events.Assets{Directory: "dist", Files: strings.Repeat("0", 64)}},
 	}}, isFine)
 	require.ErrorAs(t, err, new(*deploy.InvalidError))
 	require.ErrorContains(t, err, "the files did not come with the bundle")

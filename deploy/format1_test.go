@@ -38,8 +38,9 @@ func TestFormat1NeverChanges(t *testing.T) {
 		m, err := deploy.ParseManifest(manifest, text)
 		require.NoError(t, err)
 		b := &deploy.Bundle{
-			Code: "export default { fetch() {}, task() { return \"<&>\" }, scheduled() {} };\n", File: name + ".js", SourceMap: []byte(`{"version":3,"sources":["` + name + `.ts"]}`),
-			Spec: m,
+			Code: "export default { fetch() {}, task() { return \"<&>\" }, scheduled() {} };\n", File: name + ".js",
+			SourceMap: []byte(`{"version":3,"sources":["` + name + `.ts"]}`),
+			Spec:      m,
 		}
 		deployed, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: name, Bundle: b}, handlers)
 		require.NoError(t, err)

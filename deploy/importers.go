@@ -31,11 +31,13 @@ func importers(ctx context.Context, p *project, e entry) map[string]importer {
 				return r, nil
 			}
 			to := b.Resolve(a.Path, api.ResolveOptions{
-				Importer: a.Importer, Namespace: a.Namespace, ResolveDir: a.ResolveDir, Kind: a.Kind, With: a.With, PluginData: seen{},
+				Importer: a.Importer, Namespace: a.Namespace, ResolveDir: a.ResolveDir, Kind: a.Kind, With: a.With,
+				PluginData: seen{},
 			})
 			mu.Lock()
 			defer mu.Unlock()
-			if _, known := found[to.Path]; !known && len(to.Errors) == 0 && !to.External && to.Namespace == "file" && to.Path != e.abs {
+			if _, known := found[to.Path]; !known && len(to.Errors) == 0 && !to.External && to.Namespace == "file" &&
+				to.Path != e.abs {
 				found[to.Path] = importer{a.Importer, a.Path}
 			}
 			return r, nil

@@ -115,7 +115,10 @@ func (k kept) find(version string) *record {
 	if version == "" {
 		version = d.Base()
 	}
-	i := slices.IndexFunc(k.records, func(r *record) bool { return version == r.version() || version == fmt.Sprint(r.Number) })
+	i := slices.IndexFunc(k.records, func(r *record) bool {
+		return version == r.version() ||
+			version == fmt.Sprint(r.Number)
+	})
 	if i < 0 {
 		return nil
 	}
@@ -208,7 +211,8 @@ func (s *Store) deleteObject(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.purgeSubject(ctx, resources.ObjectsStream(s.cfg.Objects), "$O."+s.cfg.Objects+".C."+info.NUID); err != nil {
+	if err := s.purgeSubject(ctx, resources.ObjectsStream(s.cfg.Objects), "$O."+s.cfg.Objects+".C."+
+		info.NUID); err != nil {
 		return err
 	}
 	return s.full(ctx, s.cfg.Objects, s.objects.Delete(ctx, name))

@@ -27,9 +27,11 @@ func TestOnlyAVersionStoredMeanwhileSupersedes(t *testing.T) {
 		want    string
 	}{
 		"mine holds": {[]*record{v1, v2}, storedDeployment{Deployment: mine, seen: 20}, ""},
-		"a version was stored, and has no record yet": {[]*record{v1, v2, v3}, storedDeployment{Deployment: mine, seen: 20}, v3.version()},
+		"a version was stored, and has no record yet": {[]*record{v1, v2, v3}, storedDeployment{Deployment: mine, seen: 20},
+			v3.version()},
 		"a version was stored, and has a record": {
-			[]*record{v1, v2, v3}, storedDeployment{Deployment: events.Deployment{Number: 6, Split: all(v3)}, seen: 30}, v3.version(),
+			[]*record{v1, v2, v3}, storedDeployment{Deployment: events.Deployment{Number: 6, Split: all(v3)}, seen: 30},
+			v3.version(),
 		},
 		"a version that mine knew was promoted after": {
 			[]*record{v1, v2}, storedDeployment{Deployment: events.Deployment{Number: 6, Split: all(v2)}, seen: 20}, "",

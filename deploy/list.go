@@ -47,7 +47,8 @@ func (s *Store) List(ctx context.Context, owner string) ([]events.Installation, 
 }
 
 // listed is the worker whose newest entry is e. ok is false when nothing of it can be read.
-func (s *Store) listed(ctx context.Context, e jetstream.KeyValueEntry, deployments map[string]storedDeployment) (in events.Installation, ok bool, err error) {
+func (s *Store) listed(ctx context.Context, e jetstream.KeyValueEntry,
+	deployments map[string]storedDeployment) (in events.Installation, ok bool, err error) {
 	d, deployed := deployments[e.Key()]
 	r, err := s.decode(e)
 	// Mostly, the newest version has everything, and the rest of the history need not be read.

@@ -118,7 +118,8 @@ func (p *project) fromBuilt(l layout, dir, path string) (layout, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		text := fmt.Sprintf("configPath leads to %s, and there is no such file: run the build again", l.file)
-		return l, &SourceError{Diagnostics: []Diagnostic{{File: filepath.Join(dir, filepath.FromSlash(builtFile)), Text: text}}}
+		return l,
+			&SourceError{Diagnostics: []Diagnostic{{File: filepath.Join(dir, filepath.FromSlash(builtFile)), Text: text}}}
 	case errors.As(err, &refused):
 		return l, &SourceError{Diagnostics: []Diagnostic{{File: l.file, Text: "the manifest cannot be read: " + refused.why}}}
 	case err != nil:
@@ -162,7 +163,8 @@ func (l layout) spec(comments manifest.Comments) (events.Spec, error) {
 
 // risks warn of what works as it is written, and lets in whom the author may not think of.
 func (l layout) risks(spec events.Spec, comments manifest.Comments) []Diagnostic {
-	if spec.HTTP == nil || spec.HTTP.CORS == nil || !spec.HTTP.CORS.Credentials || spec.HTTP.CORS.Origins[0] != events.OriginReflective {
+	if spec.HTTP == nil || spec.HTTP.CORS == nil || !spec.HTTP.CORS.Credentials ||
+		spec.HTTP.CORS.Origins[0] != events.OriginReflective {
 		return nil
 	}
 	const risk = "pages of every site may send requests with the cookies of who looks at them, and read the answers: " +
@@ -181,7 +183,8 @@ func (l layout) notes() []Diagnostic {
 	case l.manifest == nil || len(l.manifest.Ignored) == 0:
 		return nil
 	}
-	return []Diagnostic{{File: l.file, Text: "these keys make no difference here: " + strings.Join(l.manifest.Ignored, ", ")}}
+	return []Diagnostic{{File: l.file, Text: "these keys make no difference here: " + strings.Join(l.manifest.Ignored,
+		", ")}}
 }
 
 // ParseManifest reads a manifest file and validates it. Unknown keys, doubled keys, wrong types and values out of

@@ -27,11 +27,12 @@ func TestManifestIsRead(t *testing.T) {
 	require.NoError(t, err)
 	ms := func(n int) events.Millis { return events.Millis(time.Duration(n) * time.Millisecond) }
 	require.Equal(t, events.Spec{
-		Mode:     events.Pinned,
-		Bindings: events.Bindings{Vars: map[string]string{"GREETING": "hello"}, Queues: map[string]string{"JOBS": "csv-report"}},
-		Secrets:  []string{"WEBHOOK_SECRET"},
-		Limits:   events.Limits{CPU: ms(200), Wall: ms(5000), HeapMB: 64, Subrequests: 5, LogBytes: 1000},
-		Retries:  events.Retries{MaxAttempts: 3, Initial: ms(100), Factor: 1.5, Max: ms(1000), Jitter: new(0.1), Fetch: true},
+		Mode: events.Pinned,
+		Bindings: events.Bindings{Vars: map[string]string{"GREETING": "hello"},
+			Queues: map[string]string{"JOBS": "csv-report"}},
+		Secrets: []string{"WEBHOOK_SECRET"},
+		Limits:  events.Limits{CPU: ms(200), Wall: ms(5000), HeapMB: 64, Subrequests: 5, LogBytes: 1000},
+		Retries: events.Retries{MaxAttempts: 3, Initial: ms(100), Factor: 1.5, Max: ms(1000), Jitter: new(0.1), Fetch: true},
 	}, m)
 	for text, want := range map[string]*events.DeadHook{
 		`{"onDeadLetter": {"worker": "undertaker"}}`:                   {Worker: "undertaker"},

@@ -25,7 +25,8 @@ func nodeModule(text string, notes []string) (name string, ok bool) {
 
 // platforms are the runtimes that have modules with these schemes.
 var platforms = map[string]string{
-	cloudflare: "Cloudflare's runtime", "bun": "Bun", "deno": "Deno", "npm": "Deno", "jsr": "Deno", "workerd": "Cloudflare's runtime",
+	cloudflare: "Cloudflare's runtime", "bun": "Bun", "deno": "Deno", "npm": "Deno", "jsr": "Deno",
+	"workerd": "Cloudflare's runtime",
 }
 
 // platformModule is the scheme and the name of a module of another runtime that is missing according to a message of

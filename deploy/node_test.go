@@ -13,12 +13,15 @@ import (
 func TestBuildNamesModulesOfNodeAndWhatDoesTheirWork(t *testing.T) {
 	t.Parallel()
 	for module, advice := range map[string]string{
-		"node:buffer": "use Uint8Array", "buffer": "use Uint8Array", "node:crypto": "use the global crypto", "crypto": "use the global crypto",
-		"fs/promises": "a worker has no files", "node:fs": "a worker has no files", "events": "use EventTarget", "node:zlib": "use CompressionStream",
-		"https": "use fetch()", "node:process": "a worker has no process of its own", "util": "use TextEncoder",
+		"node:buffer": "use Uint8Array", "buffer": "use Uint8Array", "node:crypto": "use the global crypto",
+		"crypto":      "use the global crypto",
+		"fs/promises": "a worker has no files", "node:fs": "a worker has no files", "events": "use EventTarget",
+		"node:zlib": "use CompressionStream",
+		"https":     "use fetch()", "node:process": "a worker has no process of its own", "util": "use TextEncoder",
 		"node:sqlite": "use the web API", "node:nonesuch": "use the web API",
 	} {
-		for _, form := range []string{`import * as m from "%"; export default m;`, `export default require("%");`, `export default await import("%");`} {
+		for _, form := range []string{`import * as m from "%"; export default m;`, `export default require("%");`,
+			`export default await import("%");`} {
 			ds := refused(t, write(t, t.TempDir()+"/app.js", strings.ReplaceAll(form, "%", module)))
 			require.Len(t, ds, 1, module)
 			require.Equal(t, `import of "`+module+`": a worker has no node: modules but node:async_hooks`, ds[0].Text)
@@ -32,10 +35,13 @@ func TestBuildNamesModulesOfOtherRuntimesAndWhatDoesTheirWork(t *testing.T) {
 	t.Parallel()
 	for module, want := range map[string]string{
 		"cloudflare:sockets": "use fetch() or WebSocket", "cloudflare:email": "send mail by the HTTP API",
-		"cloudflare:workflows": "use tasks", "cloudflare:test": "use 'pinwheel dev'", "cloudflare:nonesuch": "use the web API",
-		"bun:sqlite": "use the web API", "npm:chalk@5": "install the package into node_modules", "jsr:@std/path": "install the package into node_modules",
+		"cloudflare:workflows": "use tasks", "cloudflare:test": "use 'pinwheel dev'",
+		"cloudflare:nonesuch": "use the web API",
+		"bun:sqlite":          "use the web API", "npm:chalk@5": "install the package into node_modules",
+		"jsr:@std/path": "install the package into node_modules",
 	} {
-		for _, form := range []string{`import * as m from "%"; export default m;`, `export default require("%");`, `export default await import("%");`} {
+		for _, form := range []string{`import * as m from "%"; export default m;`, `export default require("%");`,
+			`export default await import("%");`} {
 			ds := refused(t, write(t, t.TempDir()+"/app.js", strings.ReplaceAll(form, "%", module)))
 			require.Len(t, ds, 1, module)
 			require.Regexp(t, `^import of "`+module+`": it is a module of (Cloudflare's runtime|Bun|Deno), which a worker does not have$`, ds[0].Text)
@@ -113,7 +119,8 @@ func TestBuildTakesPackagesCalledLikeModulesOfNode(t *testing.T) {
 	write(t, dir+"/node_modules/events/package.json", `{"name":"events","version":"3.0.0","main":"index.js"}`)
 	write(t, dir+"/node_modules/events/index.js", `exports.EventEmitter = class EventEmitter {};`)
 	for _, name := range []string{"events", "events/"} {
-		_, err := deploy.Build(t.Context(), write(t, dir+"/app.js", `import { EventEmitter } from "`+name+`"; export default { task: () => new EventEmitter() };`))
+		_, err := deploy.Build(t.Context(),
+			write(t, dir+"/app.js", `import { EventEmitter } from "`+name+`"; export default { task: () => new EventEmitter() };`))
 		require.NoError(t, err, name)
 	}
 }

@@ -100,7 +100,10 @@ func TestBuildReadsNothingBeyondTheProject(t *testing.T) {
 		"entry is a link":  func(y yard) { y.link("../secret.txt", "w.ts") },
 		"entry is environ": func(y yard) { y.link("/proc/self/environ", "w.ts") },
 		"link":             func(y yard) { y.link("../secret.txt", "x.txt"); y.write("w.ts", `import x from "./x.txt"`+use) },
-		"link to environ":  func(y yard) { y.link("/proc/self/environ", "x.txt"); y.write("w.ts", `import x from "./x.txt"`+use) },
+		"link to environ": func(y yard) {
+			y.link("/proc/self/environ", "x.txt")
+			y.write("w.ts", `import x from "./x.txt"`+use)
+		},
 		"link of a directory": func(y yard) {
 			y.link("/proc/self", "x")
 			y.write("w.ts", `import x from "./x/environ" with {type: "text"}`+use)
@@ -172,9 +175,15 @@ func TestBuildReadsNothingBeyondTheProject(t *testing.T) {
 			y.link("/dev/zero", "node_modules/p/package.json")
 			y.write("w.ts", `import x from "p"`+use)
 		},
-		"tsconfig is a link": func(y yard) { y.link("/proc/self/environ", "tsconfig.json"); y.write("w.ts", `const x = 1`+use) },
-		"manifest is a link": func(y yard) { y.link("/proc/self/environ", "w.pinwheel.json"); y.write("w.ts", `const x = 1`+use) },
-		"device":             func(y yard) { y.link("/dev/zero", "x.txt"); y.write("w.ts", `import x from "./x.txt"`+use) },
+		"tsconfig is a link": func(y yard) {
+			y.link("/proc/self/environ", "tsconfig.json")
+			y.write("w.ts", `const x = 1`+use)
+		},
+		"manifest is a link": func(y yard) {
+			y.link("/proc/self/environ", "w.pinwheel.json")
+			y.write("w.ts", `const x = 1`+use)
+		},
+		"device": func(y yard) { y.link("/dev/zero", "x.txt"); y.write("w.ts", `import x from "./x.txt"`+use) },
 		"named pipe": func(y yard) {
 			require.NoError(y.t, syscall.Mkfifo(y.dir+"/x.txt", 0o600))
 			y.write("w.ts", `import x from "./x.txt"`+use)
@@ -201,7 +210,8 @@ func TestBuildDoesNotReadLargeFiles(t *testing.T) { // no test runs beside it: i
 	write(t, filepath.Join(dir, "routes/pinwheel.json"), `{"fileRoutes": "api"}`)
 	write(t, filepath.Join(dir, "node_modules/large/package.json"), `{"main": "index.js"}`)
 	write(t, filepath.Join(dir, "package.js"), "import 'large';\nexport default { task() {} };\n")
-	for _, name := range []string{"large.js", "large.html", "large/index.js", "routes/api/users.js", "node_modules/large/index.js"} {
+	for _, name := range []string{"large.js", "large.html", "large/index.js", "routes/api/users.js",
+		"node_modules/large/index.js"} {
 		write(t, filepath.Join(dir, name), "")
 		require.NoError(t, os.Truncate(filepath.Join(dir, name), 100<<20)) // without content: it takes no space
 	}

@@ -92,7 +92,8 @@ func (p *project) checkExtends(path string, seen map[string]bool) error {
 }
 
 func isPackagePath(path string) bool {
-	return !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "./") && !strings.HasPrefix(path, "../") && path != "." && path != ".."
+	return !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "./") && !strings.HasPrefix(path, "../") &&
+		path != "." && path != ".."
 }
 
 // extended are the files that a tsconfig in dir may mean by base.

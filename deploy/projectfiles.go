@@ -82,7 +82,8 @@ func (l *loading) load(a api.OnLoadArgs) (r api.OnLoadResult, err error) {
 
 // isCode reports whether a file is JavaScript or TypeScript.
 func isCode(path string) bool {
-	return IsSource(path) || slices.Contains([]string{".cjs", ".cts"}, filepath.Ext(path)) || strings.HasSuffix(path, ".d.ts")
+	return IsSource(path) || slices.Contains([]string{".cjs", ".cts"}, filepath.Ext(path)) ||
+		strings.HasSuffix(path, ".d.ts")
 }
 
 // readModule reads a file, which may be in an archive of Yarn.

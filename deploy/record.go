@@ -59,7 +59,8 @@ type payload struct {
 
 func newRecord(w *events.Worker, staged bool) *record {
 	r := &record{
-		Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, Handlers: w.Handlers, Queue: w.Queue, File: w.File,
+		Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, Handlers: w.Handlers, Queue: w.Queue,
+		File: w.File,
 		Spec: w.Spec, DeployedAt: w.DeployedAt.UTC(), Bundle: &payload{w.Code, string(w.SourceMap)},
 		Staged: staged, Tag: w.Tag, Message: w.Message,
 	}
@@ -78,7 +79,8 @@ func (r *record) leastFormat() int {
 		return max(format, format4)
 	case r.Queue || r.Batch != nil:
 		return max(format, format3)
-	case r.Staged || r.Tag != "" || r.Message != "" || len(r.Secrets) > 0 || r.Concurrency > 0 || r.HTTP != nil || r.Assets != nil:
+	case r.Staged || r.Tag != "" || r.Message != "" || len(r.Secrets) > 0 || r.Concurrency > 0 || r.HTTP != nil ||
+		r.Assets != nil:
 		return max(format, format2)
 	}
 	return format
@@ -208,7 +210,8 @@ func (r *record) validate() error {
 		return fail("object is %q: it is %q", r.Object, objectName(r.Owner, r.Name, r.Hash))
 	}
 	for _, err := range []error{
-		validate(r.Spec), events.CheckText("tag", r.Tag, events.MaxTag), events.CheckText("message", r.Message, events.MaxNote),
+		validate(r.Spec), events.CheckText("tag", r.Tag, events.MaxTag),
+		events.CheckText("message", r.Message, events.MaxNote),
 	} {
 		if err != nil {
 			return fail("%w", err)
@@ -241,7 +244,8 @@ func (r *record) stored() storedVersion {
 func (r *record) worker() *events.Worker {
 	w := &events.Worker{
 		Owner: r.Owner, Name: r.Name, Version: version(r.Number, r.Hash), Number: r.Number, Hash: r.Hash,
-		Spec: r.Spec, Handlers: r.Handlers, Queue: r.Queue, File: r.File, DeployedAt: r.DeployedAt, Tag: r.Tag, Message: r.Message,
+		Spec: r.Spec, Handlers: r.Handlers, Queue: r.Queue, File: r.File, DeployedAt: r.DeployedAt, Tag: r.Tag,
+		Message: r.Message,
 	}
 	if r.Bundle != nil {
 		w.Code = r.Bundle.Code

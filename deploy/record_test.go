@@ -26,13 +26,15 @@ func decodeRecord(text []byte) (*record, error) {
 func aWorker(t testing.TB) *events.Worker {
 	t.Helper()
 	b := Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Spec: events.Spec{
-		Mode: events.Pinned, Bindings: events.Bindings{Vars: map[string]string{"A": "b"}}, OnDead: &events.DeadHook{Worker: "x"}, Idempotent: true,
+		Mode: events.Pinned, Bindings: events.Bindings{Vars: map[string]string{"A": "b"}},
+		OnDead: &events.DeadHook{Worker: "x"}, Idempotent: true,
 	}}
 	hash, err := b.Hash()
 	require.NoError(t, err)
 	return &events.Worker{
-		Owner: "acme", Name: "w", Number: 3, Version: version(3, hash), Hash: hash, Spec: b.Spec, Handlers: []events.Kind{events.Task},
-		Code: b.Code, File: b.File, SourceMap: b.SourceMap, DeployedAt: time.Now().UTC(),
+		Owner: "acme", Name: "w", Number: 3, Version: version(3, hash), Hash: hash, Spec: b.Spec,
+		Handlers: []events.Kind{events.Task},
+		Code:     b.Code, File: b.File, SourceMap: b.SourceMap, DeployedAt: time.Now().UTC(),
 	}
 }
 
@@ -67,7 +69,8 @@ func TestRecordDecodesStrictly(t *testing.T) {
 	text, _, err := newRecord(aWorker(t), false).encode(1 << 20)
 	require.NoError(t, err)
 	for _, c := range []struct{ old, new, want string }{
-		{`"format":1`, fmt.Sprintf(`"format":%d`, newestFormat()+1), fmt.Sprintf("has format %d: this process reads 1 to %d", newestFormat()+1, newestFormat())},
+		{`"format":1`, fmt.Sprintf(`"format":%d`, newestFormat()+1), fmt.Sprintf("has format %d: this process reads 1 to %d",
+			newestFormat()+1, newestFormat())},
 		{`"format":1`, `"format":1,"staged":true`, "it has format 1, and keys of format 2"},
 		{`"format":1`, `"format":2,"tag":"` + strings.Repeat("x", 101) + `"`, "tag has 101 bytes"},
 		{`"limits":`, `"secrets":["A_KEY"],"limits":`, "it has format 1, and keys of format 2"},

@@ -31,8 +31,10 @@ func (c Config) part(of int64) int64 {
 // Resources are all resources of this package in JetStream.
 func Resources(cfg Config) []resources.Resource {
 	cfg = cfg.WithDefaults()
-	workers, bundles, deployments, owners, secrets, routes := cfg.workers(), cfg.bundles(), cfg.deployments(), cfg.owners(), cfg.secrets(), cfg.routes()
-	return []resources.Resource{{Bucket: &workers}, {Objects: &bundles}, {Bucket: &deployments}, {Bucket: &owners}, {Bucket: &secrets}, {Bucket: &routes}}
+	workers, bundles, deployments, owners, secrets, routes :=
+		cfg.workers(), cfg.bundles(), cfg.deployments(), cfg.owners(), cfg.secrets(), cfg.routes()
+	return []resources.Resource{{Bucket: &workers}, {Objects: &bundles}, {Bucket: &deployments}, {Bucket: &owners},
+		{Bucket: &secrets}, {Bucket: &routes}}
 }
 
 func (c Config) workers() jetstream.KeyValueConfig {
@@ -58,7 +60,8 @@ func (c Config) bundles() jetstream.ObjectStoreConfig {
 
 func (c Config) owners() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
-		Bucket: BucketOwners, Description: "What Pinwheel's owners may have", History: 5, MaxBytes: c.part(32), Replicas: c.Replicas, Storage: jetstream.FileStorage,
+		Bucket: BucketOwners, Description: "What Pinwheel's owners may have", History: 5, MaxBytes: c.part(32),
+		Replicas: c.Replicas, Storage: jetstream.FileStorage,
 	}
 }
 
@@ -66,7 +69,8 @@ func (c Config) owners() jetstream.KeyValueConfig {
 func (c Config) secrets() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
 		Bucket: BucketSecrets, Description: "Pinwheel's secrets, encrypted with age: key <owner>.<worker>.<name>, or <owner>.=.<name>",
-		History: 1, MaxValueSize: secrets.MaxSealed + 4<<10, MaxBytes: secretsBytes, Replicas: c.Replicas, Storage: jetstream.FileStorage,
+		History: 1, MaxValueSize: secrets.MaxSealed + 4<<10, MaxBytes: secretsBytes, Replicas: c.Replicas,
+		Storage: jetstream.FileStorage,
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 )
 
 // small opens a store whose buckets have 1 MiB each, and returns a function with the state of the stream of each.
-func small(t *testing.T, cfg deploy.Config) (*deploy.Store, jetstream.JetStream, func(stream string) jetstream.StreamState) {
+func small(t *testing.T,
+	cfg deploy.Config) (*deploy.Store, jetstream.JetStream, func(stream string) jetstream.StreamState) {
 	t.Helper()
 	cfg.MaxBytes = 1 << 20
 	nc := natstest.Connect(t, natstest.Start(t))
@@ -40,7 +41,8 @@ func padded(n, bytes int) *deploy.Bundle {
 // removed, which makes room.
 func TestFullBucketsRefuseDeploys(t *testing.T) {
 	t.Parallel()
-	for bucket, cfg := range map[string]deploy.Config{deploy.DefaultBucket: {}, deploy.DefaultObjects: {InlineLimit: 10 << 10}} {
+	for bucket, cfg := range map[string]deploy.Config{deploy.DefaultBucket: {},
+		deploy.DefaultObjects: {InlineLimit: 10 << 10}} {
 		t.Run(bucket, func(t *testing.T) {
 			t.Parallel()
 			s, js, state := small(t, cfg)
@@ -71,7 +73,8 @@ func TestFullBucketsRefuseDeploys(t *testing.T) {
 				if err != nil {
 					size = max(90, size/4)
 				}
-				subject := map[string]string{deploy.DefaultBucket: "$KV." + bucket + ".zz.", deploy.DefaultObjects: "$O." + bucket + ".C.zz"}[bucket]
+				subject := map[string]string{deploy.DefaultBucket: "$KV." + bucket + ".zz.", deploy.DefaultObjects: "$O." + bucket +
+					".C.zz"}[bucket]
 				_, err = js.Publish(t.Context(), fmt.Sprint(subject, i), make([]byte, size))
 			}
 			require.True(t, resources.IsFull(err))
@@ -123,7 +126,8 @@ func TestOwnersShareBuckets(t *testing.T) {
 		r.Bundle = module(n)
 		r.Bundle.HTTP = &events.HTTP{}
 		for i := range 100 {
-			r.Bundle.HTTP.Routes = append(r.Bundle.HTTP.Routes, fmt.Sprintf("%s.test/%s%d-%d/*", owner, strings.Repeat("x", 500), n, i))
+			r.Bundle.HTTP.Routes = append(r.Bundle.HTTP.Routes, fmt.Sprintf("%s.test/%s%d-%d/*", owner, strings.Repeat("x", 500),
+				n, i))
 		}
 		return r
 	}
@@ -191,7 +195,8 @@ func TestBucketsAreBounded(t *testing.T) {
 		js, err := jetstream.New(nc)
 		require.NoError(t, err)
 		if earlier {
-			for _, bucket := range []string{deploy.DefaultBucket, deploy.BucketDeployments, deploy.BucketOwners, deploy.BucketRoutes} {
+			for _, bucket := range []string{deploy.DefaultBucket, deploy.BucketDeployments, deploy.BucketOwners,
+				deploy.BucketRoutes} {
 				_, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: bucket, History: 5})
 				require.NoError(t, err)
 			}
@@ -200,8 +205,9 @@ func TestBucketsAreBounded(t *testing.T) {
 		}
 		s := open(t, nc, deploy.Config{})
 		for stream, most := range map[string]int64{
-			"KV_" + deploy.DefaultBucket: 512 << 20, "OBJ_" + deploy.DefaultObjects: 512 << 20, "KV_" + deploy.BucketDeployments: 64 << 20,
-			"KV_" + deploy.BucketOwners: 16 << 20, "KV_" + deploy.BucketRoutes: 16 << 20,
+			"KV_" + deploy.DefaultBucket: 512 << 20, "OBJ_" + deploy.DefaultObjects: 512 << 20,
+			"KV_" + deploy.BucketDeployments: 64 << 20,
+			"KV_" + deploy.BucketOwners:      16 << 20, "KV_" + deploy.BucketRoutes: 16 << 20,
 		} {
 			if earlier {
 				most = -1

@@ -190,7 +190,8 @@ func taken(r, by routeRecord) *RouteTakenError {
 }
 
 // holder is who has the route of r. The entry is nil when nobody has.
-func (b *routeBook) holder(ctx context.Context, r routeRecord) (holder routeRecord, e jetstream.KeyValueEntry, err error) {
+func (b *routeBook) holder(ctx context.Context,
+	r routeRecord) (holder routeRecord, e jetstream.KeyValueEntry, err error) {
 	e, err = b.kv.Get(ctx, r.key())
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return holder, nil, nil

@@ -35,7 +35,8 @@ func grantHosts(t testing.TB, nc *nats.Conn, owners ...string) {
 }
 
 // deployRouted deploys a worker with routes.
-func deployRouted(s *deploy.Store, owner, name string, n int, change func(*deploy.Request), routes ...string) (deploy.Deployed, error) {
+func deployRouted(s *deploy.Store, owner, name string, n int, change func(*deploy.Request),
+	routes ...string) (deploy.Deployed, error) {
 	b := module(n)
 	b.Spec.HTTP = &events.HTTP{Routes: routes}
 	req := deploy.Request{Owner: owner, Name: name, Bundle: b, Policy: allHosts}
@@ -101,14 +102,16 @@ func TestARouteIsOneWorkers(t *testing.T) {
 	require.Equal(t, []string{"a.test/* acme/w", "b.test/* acme/w", "c.test/* acme/other"}, holders(t, nc))
 
 	// Neither a trial nor a version that is only stored takes a route, and one with a share does.
-	for _, change := range []func(*deploy.Request){func(r *deploy.Request) { r.DryRun = true }, func(r *deploy.Request) { r.UploadOnly = true }} {
+	for _, change := range []func(*deploy.Request){func(r *deploy.Request) { r.DryRun = true },
+		func(r *deploy.Request) { r.UploadOnly = true }} {
 		_, err = deployRouted(s, "acme", "w", 3, change, "d.test/*")
 		require.NoError(t, err)
 		require.NotContains(t, strings.Join(holders(t, nc), "\n"), "d.test")
 	}
 	_, _, err = s.Redeploy(t.Context(), "acme", "w", s.Promote(t.Context(), "3", 10, false, deploy.Note{}))
 	require.NoError(t, err)
-	require.Equal(t, []string{"a.test/* acme/w", "b.test/* acme/w", "c.test/* acme/other", "d.test/* acme/w"}, holders(t, nc))
+	require.Equal(t, []string{"a.test/* acme/w", "b.test/* acme/w", "c.test/* acme/other", "d.test/* acme/w"},
+		holders(t, nc))
 	_, _, err = s.Redeploy(t.Context(), "acme", "w", s.Promote(t.Context(), "3", 100, false, deploy.Note{}))
 	require.NoError(t, err)
 	require.Equal(t, []string{"c.test/* acme/other", "d.test/* acme/w"}, holders(t, nc))
@@ -137,7 +140,8 @@ func TestARouteThatNobodyNames(t *testing.T) {
 	keys, err := kv.Keys(t.Context())
 	require.NoError(t, err)
 	for _, holder := range []string{`"owner":"beta","worker":"gone"`, `"owner":"acme","worker":"w"`} {
-		_, err = kv.PutString(t.Context(), keys[0], `{"route":"a.test/*",`+holder+`,"deploys":{"x":"`+time.Now().Format(time.RFC3339)+`"}}`)
+		_, err = kv.PutString(t.Context(), keys[0], `{"route":"a.test/*",`+holder+`,"deploys":{"x":"`+time.Now().
+			Format(time.RFC3339)+`"}}`)
 		require.NoError(t, err)
 		_, err = deployRouted(s, "acme", "other", 1, nil, "a.test/*")
 		var taken *deploy.RouteTakenError
@@ -165,10 +169,12 @@ func TestRoutesAtOnce(t *testing.T) {
 		running.Go(func() {
 			name := "w" + strconv.Itoa(d%3)
 			for i := range 12 {
-				_, err := deployRouted(s, "acme", name, 100*d+i, nil, routes[(d+i)%3], strings.Replace(routes[(d+i/2)%3], "*", "x*", 1))
+				_, err := deployRouted(s, "acme", name, 100*d+i, nil, routes[(d+i)%3], strings.Replace(routes[(d+i/2)%3], "*", "x*",
+					1))
 				var taken *deploy.RouteTakenError
 				var superseded *deploy.SupersededError
-				if err != nil && !errors.As(err, &taken) && !errors.As(err, &superseded) && !strings.Contains(err.Error(), "was faster") {
+				if err != nil && !errors.As(err, &taken) && !errors.As(err, &superseded) && !strings.Contains(err.Error(),
+					"was faster") {
 					t.Error(err)
 				}
 			}
@@ -239,6 +245,7 @@ func TestRoutesOfTwoOwnersAtOnce(t *testing.T) {
 		} else {
 			require.NoError(t, err, "what the two have taken is free when their deploys are over for a while")
 		}
-		require.Equal(t, want, slices.DeleteFunc(holders(t, nc), func(h string) bool { return !strings.HasSuffix(h, "/"+name) }))
+		require.Equal(t, want,
+			slices.DeleteFunc(holders(t, nc), func(h string) bool { return !strings.HasSuffix(h, "/"+name) }))
 	}
 }

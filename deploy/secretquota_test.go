@@ -41,7 +41,8 @@ func TestSecretsOfAnOwnerAreBounded(t *testing.T) {
 	// A replacement counts once, and may always be smaller.
 	n := 0
 	for ; ; n++ {
-		if err = s.Put(t.Context(), secretName("large", "", fmt.Sprint("N", n)), make([]byte, secrets.MaxSealed)); err != nil {
+		if err = s.Put(t.Context(), secretName("large", "", fmt.Sprint("N", n)),
+			make([]byte, secrets.MaxSealed)); err != nil {
 			break
 		}
 	}
@@ -64,7 +65,8 @@ func TestSecretsStoredAtOnceAreBounded(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 48 {
 		all.Go(func() {
-			_ = []*deploy.Secrets{s, other}[i%2].Put(t.Context(), secretName("acme", "", fmt.Sprint("N", i)), make([]byte, secrets.MaxSealed))
+			_ = []*deploy.Secrets{s, other}[i%2].Put(t.Context(), secretName("acme", "", fmt.Sprint("N", i)),
+				make([]byte, secrets.MaxSealed))
 		})
 	}
 	all.Wait()
@@ -80,7 +82,8 @@ func TestBucketOfSecretsHasRoomForOthers(t *testing.T) {
 	s, _ := openSecrets(t)
 	for owner := range 12 { // 48 MiB, if the bucket took them
 		for i := range 32 {
-			if s.Put(t.Context(), secretName(fmt.Sprint("o", owner), "", fmt.Sprint("N", i)), make([]byte, secrets.MaxSealed)) != nil {
+			if s.Put(t.Context(), secretName(fmt.Sprint("o", owner), "", fmt.Sprint("N", i)),
+				make([]byte, secrets.MaxSealed)) != nil {
 				break
 			}
 		}
@@ -118,7 +121,8 @@ func TestNamesOfRemovedSecretsAreFreed(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Remove(t.Context(), old))
 	for i := 1; i < names; i++ { // what the removals of so many more leave
-		_, err := js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprint("$KV."+deploy.BucketSecrets+".acme.=.N", i), Header: nats.Header{"KV-Operation": {"DEL"}}})
+		_, err := js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprint("$KV."+deploy.BucketSecrets+".acme.=.N", i),
+			Header: nats.Header{"KV-Operation": {"DEL"}}})
 		require.NoError(t, err)
 	}
 	<-js.PublishAsyncComplete()

@@ -98,7 +98,8 @@ func (s *Secrets) Put(ctx context.Context, n secrets.Name, sealed []byte) error 
 			return err
 		}
 		// The server stores it only if no secret of the owner was stored or removed since the inventory.
-		_, err = s.js.Publish(ctx, s.subject(n.Key()), sealed, jetstream.WithExpectLastSequenceForSubject(have.last, s.subject(n.Owner+".*.*")))
+		_, err = s.js.Publish(ctx, s.subject(n.Key()), sealed, jetstream.WithExpectLastSequenceForSubject(have.last,
+			s.subject(n.Owner+".*.*")))
 		switch {
 		case err == nil:
 			return nil
@@ -132,7 +133,8 @@ func (s *Secrets) inventory(ctx context.Context, owner string) (have inventory, 
 	if info := bucket.CachedInfo(); info.Config.MaxBytes > 0 {
 		have.free = info.Config.MaxBytes - int64(info.State.Bytes)
 	}
-	scan, err := stored.Headers(ctx, s.js.Conn(), resources.BucketStream(BucketSecrets), []string{s.subject(owner + ".*.*")}, true)
+	scan, err := stored.Headers(ctx, s.js.Conn(), resources.BucketStream(BucketSecrets),
+		[]string{s.subject(owner + ".*.*")}, true)
 	if err != nil {
 		return have, fmt.Errorf("count the secrets of owner %s: %w", owner, err)
 	}
@@ -163,7 +165,8 @@ func (s *Secrets) forget(ctx context.Context, have inventory) (some bool) {
 		if time.Since(m.Time) < s.markerAge {
 			break
 		}
-		if err := bucket.Purge(ctx, jetstream.WithPurgeSubject(m.Subject), jetstream.WithPurgeSequence(m.Sequence+1)); err != nil {
+		if err := bucket.Purge(ctx, jetstream.WithPurgeSubject(m.Subject),
+			jetstream.WithPurgeSequence(m.Sequence+1)); err != nil {
 			s.cfg.Log.Debug().Err(err).Str("subject", m.Subject).Msg("the marker of a removed secret stays")
 			break
 		}
@@ -191,7 +194,8 @@ func (have inventory) admit(ctx context.Context, s *Secrets, n secrets.Name, siz
 		return refused("%s has %d secrets, and at most %d are allowed: "+remove, n.Scope(), scope, MostSecrets)
 	case !known && len(have.sizes) >= MostOwnerSecrets:
 		return refused("owner %s has %d secrets, and at most %d are allowed: "+remove, n.Owner, len(have.sizes), MostOwnerSecrets)
-	case !known && have.names >= mostSecretNames && !slices.ContainsFunc(have.removed, func(m *stored.Message) bool { return m.Subject == s.subject(n.Key()) }):
+	case !known && have.names >= mostSecretNames && !slices.ContainsFunc(have.removed,
+		func(m *stored.Message) bool { return m.Subject == s.subject(n.Key()) }):
 		return refused("owner %s has used %d names of secrets, with those that were removed less than %s ago: use one of these again", n.Owner, have.names, s.markerAge)
 	case after > MostOwnerSecretBytes && int64(size) > before:
 		return refused("the secrets of owner %s would have %d bytes when encrypted, and at most %d are allowed: "+remove, n.Owner, after, MostOwnerSecretBytes)
@@ -216,7 +220,8 @@ func (have inventory) awaited(ctx context.Context, s *Secrets, n secrets.Name) (
 			absent[of.Worker] = true
 		}
 	}
-	scan, err := stored.Headers(ctx, s.js.Conn(), resources.BucketStream(s.cfg.Bucket), []string{s.cfg.subject(n.Owner, "*")}, true)
+	scan, err := stored.Headers(ctx, s.js.Conn(), resources.BucketStream(s.cfg.Bucket),
+		[]string{s.cfg.subject(n.Owner, "*")}, true)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return len(absent), nil
 	}

@@ -74,12 +74,15 @@ func TestSecretsAreStored(t *testing.T) {
 	require.Len(t, list, 1)
 
 	require.ErrorContains(t, s.Put(t.Context(), secretName("acme", "*", "A"), nil), `worker "*"`)
-	require.ErrorContains(t, s.Put(t.Context(), secretName("acme", "w", "A"), make([]byte, secrets.MaxSealed+1)), "at most 131072 are allowed")
-	require.NoError(t, s.Put(t.Context(), secretName("acme", "w", "A"), make([]byte, secrets.MaxSealed)), "the server takes the largest")
+	require.ErrorContains(t, s.Put(t.Context(), secretName("acme", "w", "A"), make([]byte, secrets.MaxSealed+1)),
+		"at most 131072 are allowed")
+	require.NoError(t, s.Put(t.Context(), secretName("acme", "w", "A"), make([]byte, secrets.MaxSealed)),
+		"the server takes the largest")
 	for i := range deploy.MostSecrets {
 		put(secretName("many", "w", fmt.Sprint("N", i)), "x")
 	}
-	require.ErrorContains(t, s.Put(t.Context(), secretName("many", "w", "MORE"), []byte("x")), "many/w has 128 secrets, and at most 128 are allowed")
+	require.ErrorContains(t, s.Put(t.Context(), secretName("many", "w", "MORE"), []byte("x")),
+		"many/w has 128 secrets, and at most 128 are allowed")
 	put(secretName("many", "w", "N0"), "again")
 	put(secretName("many", "v", "N0"), "another worker's")
 }
@@ -163,7 +166,8 @@ func TestDeployNeedsTheSecretsThatAManifestNames(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"acme/w"}, users)
 	require.NoError(t, s.Put(t.Context(), secretName("acme", "", "A"), []byte("x")))
-	for _, n := range []secrets.Name{secretName("acme", "w", "A"), secretName("acme", "", "A"), secretName("acme", "v", "B"), secretName("acme", "w", "C")} {
+	for _, n := range []secrets.Name{secretName("acme", "w", "A"), secretName("acme", "", "A"),
+		secretName("acme", "v", "B"), secretName("acme", "w", "C")} {
 		users, err := store.SecretUsers(t.Context(), s, n)
 		require.NoError(t, err)
 		require.Empty(t, users, n)

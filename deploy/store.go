@@ -134,7 +134,8 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", BucketDeployments, err)
 	}
-	s := &Store{cfg: cfg, js: js, kv: kv, objects: objects, inline: cfg.InlineLimit, metrics: newMetrics(cfg.Metrics), deployments: deployments}
+	s := &Store{cfg: cfg, js: js, kv: kv, objects: objects, inline: cfg.InlineLimit, metrics: newMetrics(cfg.Metrics),
+		deployments: deployments}
 	routes, err := reconciler.Bucket(ctx, cfg.routes())
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", BucketRoutes, err)
@@ -265,7 +266,8 @@ func readObject(ctx context.Context, objects jetstream.ObjectStore, name string)
 func (s *Store) complete(ctx context.Context, r *record) (*events.Worker, error) {
 	if r.Object != "" {
 		text, err := readObject(ctx, s.objects, r.Object)
-		if errors.Is(err, errDamaged) || errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrDigestMismatch) {
+		if errors.Is(err, errDamaged) || errors.Is(err, jetstream.ErrObjectNotFound) ||
+			errors.Is(err, jetstream.ErrDigestMismatch) {
 			return nil, fmt.Errorf("bundle of %s/%s is %w: %w", r.Owner, r.Name, errDamaged, err)
 		}
 		if err != nil {

@@ -55,7 +55,8 @@ func newStore(t testing.TB, cfg deploy.Config) *deploy.Store {
 
 // module is a bundle that differs with n.
 func module(n int) *deploy.Bundle {
-	return &deploy.Bundle{Code: fmt.Sprintf("export default { task: () => %d };", n), File: "w.js", SourceMap: []byte(`{"version":3}`)}
+	return &deploy.Bundle{Code: fmt.Sprintf("export default { task: () => %d };", n), File: "w.js",
+		SourceMap: []byte(`{"version":3}`)}
 }
 
 // bigModule does not fit a record.
@@ -81,7 +82,8 @@ func TestDeployFromFile(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewPedanticRegistry()
 	s := newStore(t, deploy.Config{Metrics: reg})
-	req := deploy.Request{Owner: "acme", Path: "testdata/hello.ts", Bindings: events.Bindings{Vars: map[string]string{"A": "1"}, Queues: map[string]string{"Q": "other"}}}
+	req := deploy.Request{Owner: "acme", Path: "testdata/hello.ts",
+		Bindings: events.Bindings{Vars: map[string]string{"A": "1"}, Queues: map[string]string{"Q": "other"}}}
 	var seen *events.Worker
 	d, err := s.Deploy(t.Context(), req, checker(func(w *events.Worker) ([]events.Kind, error) {
 		seen = w
@@ -143,12 +145,15 @@ func TestDeployRefusesAndStoresNothing(t *testing.T) {
 	require.ErrorContains(t, err, "testdata/syntax.js:2:36: ")
 
 	for want, req := range map[string]deploy.Request{
-		`owner "a.b"`:                                            {Owner: "a.b", Name: "w", Bundle: module(1)},
-		`worker "a/b"`:                                           {Owner: "a", Name: "a/b", Bundle: module(1)},
-		`worker "my.app": a name is 1 to 64`:                     {Owner: "a", Bundle: &deploy.Bundle{File: "my.app.js"}},
-		"vars.1X is no name in env":                              {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Vars: map[string]string{"1X": ""}}},
-		"vars.X is a queue too":                                  {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Vars: map[string]string{"X": ""}, Queues: map[string]string{"X": "q"}}},
-		`queues.X is no worker: worker "o/q"`:                    {Owner: "a", Name: "w", Bundle: module(1), Bindings: events.Bindings{Queues: map[string]string{"X": "o/q"}}},
+		`owner "a.b"`:                        {Owner: "a.b", Name: "w", Bundle: module(1)},
+		`worker "a/b"`:                       {Owner: "a", Name: "a/b", Bundle: module(1)},
+		`worker "my.app": a name is 1 to 64`: {Owner: "a", Bundle: &deploy.Bundle{File: "my.app.js"}},
+		"vars.1X is no name in env": {Owner: "a", Name: "w", Bundle: module(1),
+			Bindings: events.Bindings{Vars: map[string]string{"1X": ""}}},
+		"vars.X is a queue too": {Owner: "a", Name: "w", Bundle: module(1),
+			Bindings: events.Bindings{Vars: map[string]string{"X": ""}, Queues: map[string]string{"X": "q"}}},
+		`queues.X is no worker: worker "o/q"`: {Owner: "a", Name: "w", Bundle: module(1),
+			Bindings: events.Bindings{Queues: map[string]string{"X": "o/q"}}},
 		"code and source map must be UTF-8":                      {Owner: "a", Name: "w", Bundle: &deploy.Bundle{File: "w.js", Code: "\xff"}},
 		"a worker is a directory, or a file that ends in one of": {Owner: "a", Name: "w"},
 	} {
@@ -280,7 +285,8 @@ func TestALostObjectIsMendedByDeployingAgain(t *testing.T) {
 func TestDeployersDoNotTakeTheSameNumber(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	stores := []*deploy.Store{open(t, natstest.Connect(t, srv), deploy.Config{}), open(t, natstest.Connect(t, srv), deploy.Config{})}
+	stores := []*deploy.Store{open(t, natstest.Connect(t, srv), deploy.Config{}),
+		open(t, natstest.Connect(t, srv), deploy.Config{})}
 	const each = 4
 	numbers := make(chan int, len(stores)*each)
 	var wg sync.WaitGroup

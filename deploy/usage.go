@@ -197,7 +197,8 @@ var errReplaces = errors.New("it takes the place of an older one")
 // are kept.
 func (s *Store) bytesOfDeployments(ctx context.Context, owner, name string) (bytes int64, err error) {
 	prefix := "$KV." + BucketDeployments + "."
-	scan, err := stored.Headers(ctx, s.js.Conn(), resources.BucketStream(BucketDeployments), []string{prefix + key(owner, "*")}, false)
+	scan, err := stored.Headers(ctx, s.js.Conn(), resources.BucketStream(BucketDeployments),
+		[]string{prefix + key(owner, "*")}, false)
 	if err != nil {
 		return 0, fmt.Errorf("count the deployments of owner %s: %w", owner, err)
 	}

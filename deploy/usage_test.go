@@ -55,7 +55,8 @@ func TestDeploysAreBounded(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
 	s := open(t, nc, deploy.Config{})
 	try := func(name string, b *deploy.Bundle, p events.Policy) error {
-		_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: name, Bundle: b, Policy: p, Bounded: true}, isFine)
+		_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: name, Bundle: b, Policy: p, Bounded: true},
+			isFine)
 		return err
 	}
 	var quota *deploy.QuotaError

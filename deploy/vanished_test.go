@@ -42,7 +42,8 @@ func TestWorkersOfAnEmptiedBucketStay(t *testing.T) {
 			js, err := jetstream.New(nc)
 			require.NoError(t, err)
 			log, reg := &bytes.Buffer{}, prometheus.NewRegistry()
-			s := open(t, nc, deploy.Config{CheckEvery: 20 * time.Millisecond, Log: zerolog.New(zerolog.SyncWriter(log)), Metrics: reg})
+			s := open(t, nc, deploy.Config{CheckEvery: 20 * time.Millisecond, Log: zerolog.New(zerolog.SyncWriter(log)),
+				Metrics: reg})
 			a := mustDeploy(t, s, "acme", "a", module(1)).Version
 			b := mustDeploy(t, s, "acme", "b", module(1)).Version
 			mustDeploy(t, s, "acme", "gone", module(1))

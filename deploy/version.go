@@ -69,7 +69,8 @@ type hashedBindings struct {
 
 // inFields are the kinds that have a field in hashedBindings. The list must not change, or the hashes would.
 var inFields = []events.BindingKind{
-	events.BindingVar, events.BindingQueue, events.BindingJSON, events.BindingKV, events.BindingObjects, events.BindingVersion, events.BindingNATS, events.BindingService,
+	events.BindingVar, events.BindingQueue, events.BindingJSON, events.BindingKV, events.BindingObjects,
+	events.BindingVersion, events.BindingNATS, events.BindingService,
 }
 
 func hashedOf(b events.Bindings) hashedBindings {

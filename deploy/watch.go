@@ -70,7 +70,8 @@ type watched struct {
 
 // Watcher returns a watcher that starts with Run.
 func (s *Store) Watcher(installer Installer) *Watcher {
-	return &Watcher{store: s, installer: installer, ready: make(chan struct{}), known: map[string]*watched{}, deployments: map[string]storedDeployment{}}
+	return &Watcher{store: s, installer: installer, ready: make(chan struct{}), known: map[string]*watched{},
+		deployments: map[string]storedDeployment{}}
 }
 
 // Ready is closed when all that was in the store at the start is installed.
@@ -88,7 +89,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { _ = watch(w.store.deployments, "deployments", deploymentFollower{w}) }) // it returns only the error of ctx
+	// it returns only the error of ctx
+	running.Go(func() { _ = watch(w.store.deployments, "deployments", deploymentFollower{w}) })
 	return watch(w.store.kv, "workers", w, jetstream.IncludeHistory())
 }
 
@@ -126,7 +128,8 @@ func (w *Watcher) take(ctx context.Context, e jetstream.KeyValueEntry, initial b
 		return nil // logged; there is nothing else of this worker
 	}
 	if k == nil {
-		k = &watched{fresh: map[string]*record{}, loaded: map[string]*events.Worker{}, damaged: map[string]bool{}, history: history{oldest: e.Revision()}}
+		k = &watched{fresh: map[string]*record{}, loaded: map[string]*events.Worker{}, damaged: map[string]bool{},
+			history: history{oldest: e.Revision()}}
 		w.known[e.Key()] = k
 	}
 	if k.again { // the bucket says anew what it has
@@ -233,7 +236,8 @@ func (w *Watcher) loadable(ctx context.Context, key string, k *watched) (events.
 	deployed := w.deployments[key]
 	for {
 		readable := k.history
-		readable.versions = slices.DeleteFunc(slices.Clone(k.versions), func(v storedVersion) bool { return k.damaged[v.version] })
+		readable.versions = slices.DeleteFunc(slices.Clone(k.versions),
+			func(v storedVersion) bool { return k.damaged[v.version] })
 		// What it names may be on its way.
 		readable.unreadable = readable.unreadable || len(readable.versions) < len(k.versions) || deployed.seen > k.revision
 		d := readable.effective(deployed)

@@ -134,7 +134,8 @@ func (w *FileWatcher) matters(e fsnotify.Event) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.files[e.Name] || w.files[filepath.Join(filepath.Dir(e.Name), AnyName)] || w.dirs[filepath.Dir(e.Name)] && (IsSource(e.Name) || isManifest(e.Name))
+	return w.files[e.Name] || w.files[filepath.Join(filepath.Dir(e.Name), AnyName)] || w.dirs[filepath.Dir(e.Name)] &&
+		(IsSource(e.Name) || isManifest(e.Name))
 }
 
 func isManifest(path string) bool {

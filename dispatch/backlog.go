@@ -230,7 +230,8 @@ func (b *backlog) setAway(r *run, is bool) {
 // refused returns the settlement of an event that is not run. Its reply names the version that would have run it.
 func (b *backlog) refused(e *events.Event, v *version, f *events.Failure) lifecycle.Settlement {
 	is := refusal(requestOf(e), f)
-	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone { // an event that crashed is worth keeping, one that is banned is not
+	// an event that crashed is worth keeping, one that is banned is not
+	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone {
 		is.outcome.Verdict = lifecycle.Ack
 	}
 	s := b.settlement(e, v, is, 0)
@@ -243,7 +244,8 @@ func (b *backlog) settlement(e *events.Event, v *version, is verdict, took time.
 	s := lifecycle.Settlement{Event: e, Outcome: is.outcome}
 	if v != nil {
 		s.Outcome.Version = v.worker.Version
-		if is.outcome.Verdict == lifecycle.Dead || is.outcome.Verdict == lifecycle.Retry { // a retry for which there is no room becomes a letter
+		// a retry for which there is no room becomes a letter
+		if is.outcome.Verdict == lifecycle.Dead || is.outcome.Verdict == lifecycle.Retry {
 			s.Outcome.OnDead = v.worker.OnDead
 		}
 	}

@@ -14,7 +14,9 @@ import (
 // lose reports that the attempts cost a thread each, as isolates does.
 func lose(d *Dispatcher, thread int, batch []*lifecycle.Attempt) {
 	for _, a := range batch {
-		d.Report(thread, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Lost: true, Failure: events.Fail(events.ReasonCPU, "CPU time limit of 50ms")}}})
+		d.Report(thread,
+			[]lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Lost: true,
+				Failure: events.Fail(events.ReasonCPU, "CPU time limit of 50ms")}}})
 		d.Lost(a.Worker, a.Start)
 	}
 }
@@ -214,7 +216,8 @@ func TestBansAreReported(t *testing.T) {
 		time.Sleep(2 * banSlack)
 		run, _ = one(t, b, m, task("o", "w", 1))
 		require.Len(t, run, 1)
-		b.HearBans([]Ban{{Owner: "o", Worker: "w", Times: 0, LeftMs: 1e9}, {Owner: "o", Worker: "w", Times: 9, LeftMs: 1 << 62}})
+		b.HearBans([]Ban{{Owner: "o", Worker: "w", Times: 0, LeftMs: 1e9},
+			{Owner: "o", Worker: "w", Times: 9, LeftMs: 1 << 62}})
 		require.LessOrEqual(t, b.Bans()[0].LeftMs, longestBan.Milliseconds())
 	})
 }

@@ -99,7 +99,9 @@ func TestEachEventOfABatch(t *testing.T) {
 		{Decision: lifecycle.Acked}, {}, {Decision: lifecycle.Again, Delay: 7 * time.Second},
 		{Decision: lifecycle.Failed, Failure: malformed}, {},
 	}
-	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Failure: events.Fail(events.ReasonException, "boom"), Items: items}}})
+	d.Report(0,
+		[]lifecycle.Report{{Attempt: a,
+			End: &lifecycle.End{Started: true, Failure: events.Fail(events.ReasonException, "boom"), Items: items}}})
 	s := l.take()
 	require.Len(t, s, 5)
 	out := func(i int) lifecycle.Outcome { return s[i].Outcome }
@@ -125,13 +127,16 @@ func TestEachEventOfABatch(t *testing.T) {
 	runs, batches := next(t, d)
 	require.ElementsMatch(t, []string{"1", "4", "2", "9"}, batches, "who failed with others runs alone, and so does a last run")
 	for _, a := range runs {
-		d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Failure: events.Fail(events.ReasonException, "boom")}}})
+		d.Report(0,
+			[]lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Failure: events.Fail(events.ReasonException,
+				"boom")}}})
 	}
 	dead := map[string]lifecycle.Verdict{}
 	for _, x := range l.take() {
 		dead[x.Event.ID] = x.Outcome.Verdict
 	}
-	require.Equal(t, map[string]lifecycle.Verdict{"1": lifecycle.Dead, "2": lifecycle.Dead, "4": lifecycle.Dead, "9": lifecycle.Retry}, dead)
+	require.Equal(t, map[string]lifecycle.Verdict{"1": lifecycle.Dead, "2": lifecycle.Dead, "4": lifecycle.Dead,
+		"9": lifecycle.Retry}, dead)
 }
 
 // TestAskedAgainTogether: events whose handler asked for another run come in batches again.
@@ -141,7 +146,8 @@ func TestAskedAgainTogether(t *testing.T) {
 	d.Submit(tasks("o", "w", 3))
 	a := d.Next(0, 1)[0]
 	again := lifecycle.Item{Decision: lifecycle.Again, Delay: -1}
-	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Items: []lifecycle.Item{again, again, again}}}})
+	d.Report(0,
+		[]lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Items: []lifecycle.Item{again, again, again}}}})
 	var batch []*events.Event
 	for _, s := range l.take() {
 		require.Equal(t, lifecycle.Retry, s.Outcome.Verdict)
@@ -220,7 +226,8 @@ func TestLostThreadOfABatch(t *testing.T) {
 	require.Len(t, batches, 2)
 	d.Report(0, []lifecycle.Report{{Attempt: runs[0], End: &lifecycle.End{Started: true, Lost: true}}, done(runs[1], 1)})
 	s = l.take()
-	require.Equal(t, []lifecycle.Verdict{lifecycle.Dead, lifecycle.Ack}, []lifecycle.Verdict{s[0].Outcome.Verdict, s[1].Outcome.Verdict})
+	require.Equal(t, []lifecycle.Verdict{lifecycle.Dead, lifecycle.Ack}, []lifecycle.Verdict{s[0].Outcome.Verdict,
+		s[1].Outcome.Verdict})
 }
 
 // TestInterruptedBatch: events that did not start come back together, those that did run again.
@@ -234,7 +241,8 @@ func TestInterruptedBatch(t *testing.T) {
 	runs, batches := next(t, d)
 	require.Equal(t, []string{"0 1 2"}, batches)
 	acked := []lifecycle.Item{{}, {Decision: lifecycle.Acked}, {}}
-	d.Report(0, []lifecycle.Report{{Attempt: runs[0], End: &lifecycle.End{Interrupted: true, Started: true, Items: acked}}})
+	d.Report(0,
+		[]lifecycle.Report{{Attempt: runs[0], End: &lifecycle.End{Interrupted: true, Started: true, Items: acked}}})
 	var verdicts []lifecycle.Verdict
 	for _, s := range l.take() {
 		verdicts = append(verdicts, s.Outcome.Verdict)
@@ -286,7 +294,8 @@ func TestSplitWhileGathering(t *testing.T) {
 	only.Deployment = events.Deployment{Number: 1, Split: []events.Share{{Version: in.Versions[0].Version, Percent: 100}}}
 	d.Install(only)
 	d.Submit(tasks("o", "w", 100))
-	in.Deployment = events.Deployment{Number: 2, Split: []events.Share{{Version: in.Versions[0].Version, Percent: 50}, {Version: in.Versions[1].Version, Percent: 50}}}
+	in.Deployment = events.Deployment{Number: 2, Split: []events.Share{{Version: in.Versions[0].Version, Percent: 50},
+		{Version: in.Versions[1].Version, Percent: 50}}}
 	d.Install(in)
 	runs, _ := next(t, d)
 	seen := map[string]bool{}

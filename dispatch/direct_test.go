@@ -60,10 +60,12 @@ func TestDirectEventFails(t *testing.T) {
 		end    lifecycle.End
 		reason events.Reason
 	}{
-		"exception":   {lifecycle.End{Started: true, Failure: events.Fail(events.ReasonException, "no")}, events.ReasonException},
+		"exception": {lifecycle.End{Started: true, Failure: events.Fail(events.ReasonException, "no")},
+			events.ReasonException},
 		"retry":       {lifecycle.End{Started: true, Retry: true}, events.ReasonException},
 		"interrupted": {lifecycle.End{Started: true, Interrupted: true}, events.ReasonUnavailable},
-		"crash":       {lifecycle.End{Started: true, Lost: true, Failure: events.Fail(events.ReasonCrash, "x")}, events.ReasonCrash},
+		"crash": {lifecycle.End{Started: true, Lost: true, Failure: events.Fail(events.ReasonCrash, "x")},
+			events.ReasonCrash},
 	} {
 		e, caller := direct("o", "w")
 		d.Submit([]*events.Event{e})

@@ -78,7 +78,8 @@ func worker(owner, name string) *events.Worker {
 }
 
 func task(owner, worker string, n int) *events.Event {
-	return &events.Event{Kind: events.Task, Owner: owner, Worker: worker, ID: fmt.Sprint(n), Attempt: 1, ReplyTo: "_INBOX.x"}
+	return &events.Event{Kind: events.Task, Owner: owner, Worker: worker, ID: fmt.Sprint(n), Attempt: 1,
+		ReplyTo: "_INBOX.x"}
 }
 
 func tasks(owner, worker string, n int) (batch []*events.Event) {
@@ -90,7 +91,8 @@ func tasks(owner, worker string, n int) (batch []*events.Event) {
 
 // done is the report of a handler that returned after the given CPU time.
 func done(a *lifecycle.Attempt, cpu time.Duration) lifecycle.Report {
-	return lifecycle.Report{Attempt: a, Reply: &events.Reply{Body: []byte("{}")}, End: &lifecycle.End{Started: true, CPU: cpu}}
+	return lifecycle.Report{Attempt: a, Reply: &events.Reply{Body: []byte("{}")},
+		End: &lifecycle.End{Started: true, CPU: cpu}}
 }
 
 func notStarted(a *lifecycle.Attempt) lifecycle.Report {
@@ -176,7 +178,9 @@ func TestFailureReply(t *testing.T) {
 		e.ReplyTo = replyTo
 		d.Submit([]*events.Event{e})
 		a := d.Next(0, 1)[0]
-		d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Failure: events.Fail(events.ReasonException, "boom")}}})
+		d.Report(0,
+			[]lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Failure: events.Fail(events.ReasonException,
+				"boom")}}})
 		s := l.take()
 		require.Len(t, s, 1)
 		require.Equal(t, lifecycle.Dead, s[0].Outcome.Verdict)
@@ -253,7 +257,8 @@ func versions(n int) events.Installation {
 func TestPins(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	in := versions(2)
-	in.Deployment = events.Deployment{Number: 1, Split: []events.Share{{Version: "2-x", Percent: 100}}, Aliases: map[string]string{"old": "1-x"}}
+	in.Deployment = events.Deployment{Number: 1, Split: []events.Share{{Version: "2-x", Percent: 100}},
+		Aliases: map[string]string{"old": "1-x"}}
 	d.Install(in)
 	for pin, want := range map[string]string{"": "2-x", "1": "1-x", "1-x": "1-x", "2": "2-x", "old": "1-x"} {
 		e := task("o", "w", 1)
@@ -438,7 +443,9 @@ func TestMetrics(t *testing.T) {
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	d.Submit([]*events.Event{task("o", "w", 1), task("o", "nobody", 2), task("o", "w", 3)})
 	a := d.Next(0, 1)[0]
-	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Warm: true, Failure: events.Fail(events.ReasonCPU, "x")}}})
+	d.Report(0,
+		[]lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Warm: true,
+			Failure: events.Fail(events.ReasonCPU, "x")}}})
 	require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
 # HELP pinwheel_dispatch_queued Events that wait for a thread in this process.
 # TYPE pinwheel_dispatch_queued gauge
@@ -449,7 +456,8 @@ pinwheel_dispatch_attempts_total{context="cold"} 1
 pinwheel_dispatch_attempts_total{context="warm"} 1
 `), "pinwheel_dispatch_queued", "pinwheel_dispatch_attempts_total"))
 	flow := d.Flow()
-	require.Equal(t, []uint64{2, 2, 1, 1, 0}, []uint64{flow.Duration.Count, flow.Wait.Count, flow.Retried, flow.Failed, flow.Parked})
+	require.Equal(t, []uint64{2, 2, 1, 1, 0}, []uint64{flow.Duration.Count, flow.Wait.Count, flow.Retried, flow.Failed,
+		flow.Parked})
 	require.Len(t, flow.Duration.Buckets, len(Bounds()))
 	lint, err := testutil.GatherAndLint(reg)
 	require.NoError(t, err)
@@ -510,7 +518,8 @@ func TestWorkersAreCounted(t *testing.T) {
 
 	busy := BusyWorkers(d, "", "", 5).Workers
 	require.Len(t, busy, 5)
-	require.Equal(t, []any{"good", "w", uint64(3), uint64(3), uint64(3), WorkerOffline}, []any{busy[0].Owner, busy[0].Worker, busy[0].Ended, busy[0].Failed, busy[0].Duration.Count, busy[0].State})
+	require.Equal(t, []any{"good", "w", uint64(3), uint64(3), uint64(3), WorkerOffline},
+		[]any{busy[0].Owner, busy[0].Worker, busy[0].Ended, busy[0].Failed, busy[0].Duration.Count, busy[0].State})
 	require.False(t, busy[0].Last.IsZero())
 	d.Submit([]*events.Event{task("good", "w", 1000)})
 	a := d.Next(0, 1)[0]

@@ -127,7 +127,8 @@ func (t *fairQueue) pick(thread, soon threadSet) *owner {
 		return head
 	}
 	var other *owner // the first that is not left to another thread
-	for o, looked := head, 0; o != nil && (looked < lookahead || other == nil && looked < farLookahead); o, looked = t.after(o), looked+1 {
+	for o, looked := head, 0; o != nil && (looked < lookahead || other == nil && looked < farLookahead); o, looked =
+		t.after(o), looked+1 {
 		if t.grant(o); o.credit <= 0 {
 			continue
 		}

@@ -26,7 +26,8 @@ func newModel(t *rapid.T, most int) *model {
 		warm := threadSet(rapid.Uint64Range(0, 15).Draw(t, "warm"))
 		o := modelOwner(i, warm)
 		m.owners = append(m.owners, o)
-		m.cost[o] = time.Duration(rapid.SampledFrom([]int{2_000, 5_000, 50_000, 400_000, 501_000, 5_000_000, 90_000_000}).Draw(t, "cost"))
+		m.cost[o] = time.Duration(rapid.SampledFrom([]int{2_000, 5_000, 50_000, 400_000, 501_000, 5_000_000, 90_000_000}).
+			Draw(t, "cost"))
 	}
 	return m
 }

@@ -140,7 +140,8 @@ func (m *machine) install(t *rapid.T) {
 	w.Version, w.Number = fmt.Sprint(m.n), m.n
 	w.Concurrency = rapid.SampledFrom([]int{0, 0, 1, 2, 4}).Draw(t, "concurrency")
 	if w.Queue = rapid.IntRange(0, 2).Draw(t, "queue") == 0; w.Queue {
-		w.Batch = &events.Batch{MaxSize: rapid.IntRange(1, 5).Draw(t, "size"), MaxWait: new(rapid.SampledFrom([]events.Millis{0, 1e9, 6e10}).Draw(t, "wait"))}
+		w.Batch = &events.Batch{MaxSize: rapid.IntRange(1, 5).Draw(t, "size"),
+			MaxWait: new(rapid.SampledFrom([]events.Millis{0, 1e9, 6e10}).Draw(t, "wait"))}
 	}
 	m.d.Install(events.Only(w))
 }
@@ -231,8 +232,10 @@ func (m *machine) next(t *rapid.T) {
 	sum := time.Duration(0)
 	for i, a := range batch {
 		r := a.Slot.(*run)
-		require.True(t, a.Event.Watched || a.Event.Service != nil || d.of[were[r.owner]]&(1<<thread) != 0, "of an owner that this thread runs")
-		require.True(t, r.version.coldCost.known || r.version.warmCost.known || len(batch) == 1, "an unknown worker comes alone")
+		require.True(t, a.Event.Watched || a.Event.Service != nil || d.of[were[r.owner]]&(1<<thread) != 0,
+			"of an owner that this thread runs")
+		require.True(t, r.version.coldCost.known || r.version.warmCost.known || len(batch) == 1,
+			"an unknown worker comes alone")
 		sum += r.cost
 		m.checkBatch(t, r)
 		if of := r.route; of.limit > 0 {
@@ -267,9 +270,11 @@ func (m *machine) report(t *rapid.T) {
 		case 0:
 			reports = append(reports, notStarted(a))
 		case 1:
-			end := &lifecycle.End{Started: true, CPU: cpu, Failure: events.Fail(events.ReasonCPU, "x"), Lost: rapid.IntRange(0, 9).Draw(t, "lost") == 0}
+			end := &lifecycle.End{Started: true, CPU: cpu, Failure: events.Fail(events.ReasonCPU, "x"),
+				Lost: rapid.IntRange(0, 9).Draw(t, "lost") == 0}
 			for range a.Batch {
-				end.Items = append(end.Items, lifecycle.Item{Decision: lifecycle.Decision(rapid.IntRange(0, int(lifecycle.Again)).Draw(t, "decision"))})
+				end.Items = append(end.Items,
+					lifecycle.Item{Decision: lifecycle.Decision(rapid.IntRange(0, int(lifecycle.Again)).Draw(t, "decision"))})
 			}
 			reports = append(reports, lifecycle.Report{Attempt: a, End: end})
 		default:
@@ -355,7 +360,8 @@ func (m *machine) check(t *rapid.T) {
 	require.Equal(t, m.asleep, d.idle.asleep)
 	for c, n := range d.quarantine.startable() {
 		left := d.quarantine.phase == open && n == d.runnable[c] && m.left(class(c))
-		require.True(t, n == 0 || d.idle.asleep&d.of[c] == 0 || d.idle.waking&d.of[c] != 0 || left, "something could run, and all sleep")
+		require.True(t, n == 0 || d.idle.asleep&d.of[c] == 0 || d.idle.waking&d.of[c] != 0 || left,
+			"something could run, and all sleep")
 	}
 	for _, s := range m.l.take() {
 		require.False(t, m.settled[s.Event], "settled twice")
@@ -383,7 +389,8 @@ func (m *machine) check(t *rapid.T) {
 			if a.Event.Crashes > 0 {
 				suspects++
 			}
-			require.False(t, q.started && q.event.Crashes > 0 && a.Event.Crashes == 0 && a.Event.Service == nil && a.Start.After(startOf(m, q.event)), "nothing starts beside an event that runs alone")
+			require.False(t, q.started && q.event.Crashes > 0 && a.Event.Crashes == 0 && a.Event.Service == nil &&
+				a.Start.After(startOf(m, q.event)), "nothing starts beside an event that runs alone")
 		}
 		require.Len(t, h, d.idle.attempts[i]+m.callingOn(i))
 		held += len(h)
@@ -426,7 +433,8 @@ func (m *machine) check(t *rapid.T) {
 	require.GreaterOrEqual(t, suspects, q.watched, "each that is counted is somewhere")
 	require.Len(t, q.noted, len(m.watched)+q.ready.n, "who is about to run is with the settler or ready")
 	require.True(t, q.phase == open || q.event != nil || q.phase == clearing)
-	require.Equal(t, lists, [classes]int{d.queues[light].newcomers.n + d.queues[light].ring.n, d.queues[heavy].newcomers.n + d.queues[heavy].ring.n})
+	require.Equal(t, lists, [classes]int{d.queues[light].newcomers.n + d.queues[light].ring.n,
+		d.queues[heavy].newcomers.n + d.queues[heavy].ring.n})
 	require.Len(t, d.shares.heavy, heavies)
 	queued += d.quarantine.queued() - others
 	require.Equal(t, []int{queued, held, running}, []int{d.queued, d.running, d.running})
@@ -492,14 +500,17 @@ func (m *machine) checkRoutes(t *rapid.T, o *owner) {
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		background := rapid.IntRange(0, 4).Draw(rt, "background")
-		d, l := newDispatcher(t, Config{Threads: 3, Background: background, Slots: 4, OwnerMaxRunning: 5, OwnerMaxQueued: 8, Rand: half})
-		m := &machine{d: d, l: l, held: make([][]*lifecycle.Attempt, 3+background), settled: make(map[*events.Event]bool), called: make(map[string]bool), calls: make(map[*lifecycle.Attempt]int), leases: make(map[string]*leaseOf)}
+		d, l := newDispatcher(t, Config{Threads: 3, Background: background, Slots: 4, OwnerMaxRunning: 5, OwnerMaxQueued: 8,
+			Rand: half})
+		m := &machine{d: d, l: l, held: make([][]*lifecycle.Attempt, 3+background), settled: make(map[*events.Event]bool),
+			called: make(map[string]bool), calls: make(map[*lifecycle.Attempt]int), leases: make(map[string]*leaseOf)}
 		m.lessee = d.SetLeases(m)
 		for range 6 {
 			m.install(rt)
 		}
 		rt.Repeat(map[string]func(*rapid.T){
-			"install": m.install, "remove": m.remove, "expire": m.expire, "": m.check, "ripen": m.ripen, "watch": m.watch, "tick": m.tick, "window": m.window,
+			"install": m.install, "remove": m.remove, "expire": m.expire, "": m.check, "ripen": m.ripen, "watch": m.watch,
+			"tick": m.tick, "window": m.window,
 			"grant": m.grant, "grant again": m.grant, "withdraw": m.withdraw, "lapse": m.lapse, "processes": m.processes,
 			"call": m.call, "call again": m.call, "submit": m.submit, "submit more": m.submit,
 			"next": m.next, "next again": m.next, "next once more": m.next, "report": m.report, "report again": m.report,

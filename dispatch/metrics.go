@@ -223,7 +223,8 @@ var (
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descQueued, descRunning, descAsleep, descOwners, descHeavy, descWait, descAttempts, descWakes, descThrottled,
-		descParked, descFleet, descSuspects, descAlone, descBans, descDirectBans, descTrials, descRefused, descRetries, descFailures, descDuration, descWorkers,
+		descParked, descFleet, descSuspects, descAlone, descBans, descDirectBans, descTrials, descRefused, descRetries,
+		descFailures, descDuration, descWorkers,
 	} {
 		ch <- d
 	}

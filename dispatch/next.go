@@ -130,7 +130,8 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.Time) *run {
 	r := &run{
 		Attempt: lifecycle.Attempt{
-			Event: it.event, Worker: v.worker, Number: max(1, it.event.Attempt), Start: now, Own: it.event.Interrupted >= ownAfter,
+			Event: it.event, Worker: v.worker, Number: max(1, it.event.Attempt), Start: now,
+			Own: it.event.Interrupted >= ownAfter,
 		},
 		owner: o, route: it.route, version: v, since: it.since, cost: v.cost(1 << thread).cpu, thread: thread,
 	}

@@ -130,7 +130,8 @@ func TestFleetWideLimits(t *testing.T) {
 	}
 	d.Submit(tasks("o", "w", 40))
 	require.Equal(t, 12, fill())
-	for _, c := range []struct{ processes, running, queued int }{{1, 12, 50}, {3, 4, 33}, {5, 2, 20}, {20, 1, 5}, {0, 12, 50}, {2, 6, 50}} {
+	for _, c := range []struct{ processes, running, queued int }{{1, 12, 50}, {3, 4, 33}, {5, 2, 20}, {20, 1, 5},
+		{0, 12, 50}, {2, 6, 50}} {
 		report(d, 0, time.Microsecond, running)
 		running = nil
 		d.SetProcesses(c.processes)

@@ -211,14 +211,16 @@ func (q *quarantine) note(e *events.Event, alone bool, fx *effects) {
 		q.noted = make(map[*events.Event]struct{})
 	}
 	q.noted[e] = struct{}{}
-	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Watch, Alone: alone}})
+	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Watch,
+		Alone: alone}})
 }
 
 // unhold lets others run beside the event that was alone long enough. If that has not started, it goes back to the
 // stream.
 func (q *quarantine) unhold(now time.Time, fx *effects) {
 	if q.started {
-		fx.settle = append(fx.settle, lifecycle.Settlement{Event: q.event, Outcome: lifecycle.Outcome{Verdict: lifecycle.Share}})
+		fx.settle = append(fx.settle,
+			lifecycle.Settlement{Event: q.event, Outcome: lifecycle.Outcome{Verdict: lifecycle.Share}})
 	} else {
 		q.ready.filter(func(it *item) bool { return it.event != q.event })
 		delete(q.noted, q.event)

@@ -130,7 +130,8 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *eff
 	o.credit = min(o.credit+r.cost-cpu, o.quantum)
 	d.placer.ended(r, end)
 	if end.Started && !end.Interrupted && r.Batch == nil {
-		r.route.count(r.Event, r.version, end.Failure != nil || end.Broken != nil || r.Event.Kind == events.Fetch && r.Status >= 500)
+		r.route.count(r.Event, r.version, end.Failure != nil || end.Broken != nil || r.Event.Kind == events.Fetch &&
+			r.Status >= 500)
 	}
 	d.spend(o, max(0, cpu-r.spent))
 	if others := len(r.Batch) - 1; others > 0 {

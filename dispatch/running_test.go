@@ -79,7 +79,8 @@ func TestWhoYields(t *testing.T) {
 	require.False(t, yields(-1, first), "it is away already")
 	ground := &lifecycle.Attempt{Worker: worker("long", "w")}
 	require.True(t, d.Running(0, ground, time.Second), "a context of another owner, between events")
-	require.True(t, d.Running(0, &lifecycle.Attempt{Worker: worker("quiet", "w")}, time.Second), "the other way round, too")
+	require.True(t, d.Running(0, &lifecycle.Attempt{Worker: worker("quiet", "w")}, time.Second),
+		"the other way round, too")
 	require.Equal(t, "quiet", d.Next(0, 1)[0].Event.Owner)
 	require.False(t, yields(0, first), "no event waits any more")
 	l.take()

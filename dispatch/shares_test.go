@@ -93,8 +93,10 @@ func TestWhoIsHeavy(t *testing.T) {
 		{"alone", Config{Threads: 2, Background: 2}, nil, 10 * s, light},
 		{"its share", Config{Threads: 2, Background: 2}, []string{"a"}, s, light},
 		{"more than its share", Config{Threads: 2, Background: 2}, []string{"a"}, 3 * s / 2, heavy},
-		{"a small share", Config{Threads: 2, Background: 2}, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"}, s / 3, heavy},
-		{"too little to matter", Config{Threads: 2, Background: 2}, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"}, s / 5, light},
+		{"a small share", Config{Threads: 2, Background: 2}, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"}, s / 3,
+			heavy},
+		{"too little to matter", Config{Threads: 2, Background: 2}, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"},
+			s / 5, light},
 		{"no other threads", Config{Threads: 2}, []string{"a"}, 10 * s, light},
 	} {
 		c := newCrowd(t, k.cfg, append(k.others, "o")...)
@@ -167,7 +169,8 @@ func TestHeavyOwnersHaveAllProcessors(t *testing.T) {
 			runs = append(runs, thread)
 		}
 	}
-	require.Equal(t, []int{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}, runs, "as many as there are processors, and four are kept")
+	require.Equal(t, []int{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}, runs,
+		"as many as there are processors, and four are kept")
 	c.d.Submit(tasks("quiet", "w", 2))
 	require.Equal(t, "quiet", c.d.Next(0, 1)[0].Event.Owner)
 	engage(c.d)

@@ -87,7 +87,8 @@ func TestStepTakesEffectForEventsStoredLater(t *testing.T) {
 	step := time.Now()
 	old := inShares(10).Split
 	for _, next := range [][]events.Share{inShares(20).Split, {{Version: "2-x", Percent: 100}}} {
-		in.Deployment = events.Deployment{Number: 5, Split: old, Rollout: &events.Rollout{ID: 3}, Stored: step.Add(-time.Hour)}
+		in.Deployment = events.Deployment{Number: 5, Split: old, Rollout: &events.Rollout{ID: 3},
+			Stored: step.Add(-time.Hour)}
 		d.Install(in)
 		require.Equal(t, "1-x", run(step.Add(events.StepDelay), key), "the step is not known here")
 		in.Deployment = events.Deployment{Number: 6, Split: next, Before: old, Rollout: &events.Rollout{ID: 3}, Stored: step}
@@ -119,7 +120,8 @@ func TestOutcomesCountTheRunsOfASplit(t *testing.T) {
 		return batch[0].Worker.Version
 	}
 	fine := lifecycle.Report{End: &lifecycle.End{Started: true}}
-	failed := lifecycle.Report{End: &lifecycle.End{Started: true, NoRetry: true, Failure: events.Fail(events.ReasonException, "x")}}
+	failed := lifecycle.Report{End: &lifecycle.End{Started: true, NoRetry: true,
+		Failure: events.Fail(events.ReasonException, "x")}}
 	var want events.Outcomes
 	for i := range 40 {
 		e := task("o", "w", i)

@@ -107,7 +107,8 @@ func BusyWorkers(d *Dispatcher, name, worker string, most int) Work {
 	d.mu.Unlock()
 	list.sort() // while d.mu is not locked: there may be very many
 	list = list[:min(most, len(list))]
-	work.Ended, work.Failed, work.Duration, work.Workers = sum.ended, sum.failed, sum.duration.export(), make([]WorkerStats, len(list))
+	work.Ended, work.Failed, work.Duration, work.Workers =
+		sum.ended, sum.failed, sum.duration.export(), make([]WorkerStats, len(list))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, w := range list {
@@ -140,7 +141,8 @@ func (l busyWorkers) add(o *owner, only string, now time.Time) busyWorkers {
 
 func (l busyWorkers) sort() {
 	sort.Slice(l, func(i, j int) bool {
-		return cmp.Or(cmp.Compare(l[j].rate, l[i].rate), cmp.Compare(l[i].o.name, l[j].o.name), cmp.Compare(l[i].r.name, l[j].r.name)) < 0
+		return cmp.Or(cmp.Compare(l[j].rate, l[i].rate), cmp.Compare(l[i].o.name, l[j].o.name),
+			cmp.Compare(l[i].r.name, l[j].r.name)) < 0
 	})
 }
 
@@ -170,7 +172,8 @@ func (d *Dispatcher) Stats() Stats {
 
 func (d *Dispatcher) stats() Stats {
 	return Stats{
-		Queued: d.queued, Runnable: d.runnable[light] + d.runnable[heavy], Running: d.running, Owners: len(d.owners), Heavy: len(d.shares.heavy),
+		Queued: d.queued, Runnable: d.runnable[light] + d.runnable[heavy], Running: d.running, Owners: len(d.owners),
+		Heavy:  len(d.shares.heavy),
 		Asleep: d.idle.asleep.len(), Draining: d.draining,
 	}
 }

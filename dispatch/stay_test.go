@@ -98,8 +98,10 @@ func TestWhatIsLeftToThreads(t *testing.T) {
 			closed(d, 0, other)
 			closed(d, 1, worker("o", "w"))
 		}},
-		{"there are many events", false, func(d *Dispatcher) { d.Submit(tasks("o", "w", int(worthAnother/(100*time.Microsecond)))) }},
-		{"there are some events", true, func(d *Dispatcher) { d.Submit(tasks("o", "w", int(worthAnother/(200*time.Microsecond)))) }},
+		{"there are many events", false,
+			func(d *Dispatcher) { d.Submit(tasks("o", "w", int(worthAnother/(100*time.Microsecond)))) }},
+		{"there are some events", true,
+			func(d *Dispatcher) { d.Submit(tasks("o", "w", int(worthAnother/(200*time.Microsecond)))) }},
 		{"there are some events, and one before took long", true, func(d *Dispatcher) {
 			d.owners["o"].routes["w"].base.ended(1, &lifecycle.End{Started: true, Warm: true, CPU: 5 * time.Millisecond})
 			d.Submit(tasks("o", "w", int(worthAnother/(200*time.Microsecond))))

@@ -36,7 +36,8 @@ type fleet struct {
 }
 
 func newFleet(t *testing.T, threads, owners, queued int) *fleet {
-	d, err := New(Config{Threads: threads, Slots: 8, OwnerMaxRunning: stressLimit, OwnerMaxQueued: queued}, zerolog.Nop(), prometheus.NewRegistry())
+	d, err := New(Config{Threads: threads, Slots: 8, OwnerMaxRunning: stressLimit, OwnerMaxQueued: queued}, zerolog.Nop(),
+		prometheus.NewRegistry())
 	require.NoError(t, err)
 	f := &fleet{
 		d: d, running: make(map[string]*atomic.Int64), done: make(chan struct{}),
@@ -170,11 +171,14 @@ func (f *fleet) end(rng *rand.Rand, a *lifecycle.Attempt, reports []lifecycle.Re
 	case 1:
 		return append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, Interrupted: true, CPU: cpu}})
 	case 2:
-		return append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, CPU: cpu, Failure: events.Fail(events.ReasonException, "x")}})
+		return append(reports,
+			lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, CPU: cpu,
+				Failure: events.Fail(events.ReasonException, "x")}})
 	case 3:
 		return append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, CPU: cpu, Retry: true}})
 	case 4:
-		return append(reports, lifecycle.Report{Attempt: a, Reply: &events.Reply{}}, lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, CPU: cpu}})
+		return append(reports, lifecycle.Report{Attempt: a, Reply: &events.Reply{}},
+			lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, CPU: cpu}})
 	}
 	return append(reports, done(a, cpu))
 }

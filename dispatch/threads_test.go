@@ -80,8 +80,10 @@ func TestBatches(t *testing.T) {
 		d.owners["p"].routes["unknown"].base.coldCost.known = false
 	}
 	d.owners["o"].credit = quantum
-	d.Submit([]*events.Event{task("o", "short", 0), task("o", "shorter", 1), task("o", "short", 2), task("o", "shorter", 3)})
-	require.Equal(t, []string{"short", "short", "shorter", "shorter"}, finish(d.Next(0, 64)), "one isolate after the other")
+	d.Submit([]*events.Event{task("o", "short", 0), task("o", "shorter", 1), task("o", "short", 2),
+		task("o", "shorter", 3)})
+	require.Equal(t, []string{"short", "short", "shorter", "shorter"}, finish(d.Next(0, 64)),
+		"one isolate after the other")
 }
 
 // What it costs to make a context says nothing about the runs that find one.
@@ -101,7 +103,8 @@ func TestColdRunsDoNotCountForWarmOnes(t *testing.T) {
 	}
 	cold := lifecycle.End{Started: true, CPU: 5 * time.Millisecond}
 	warm := lifecycle.End{Started: true, CPU: 50 * time.Microsecond, Warm: true}
-	failed := lifecycle.End{Started: true, CPU: 50 * time.Microsecond, Warm: true, Failure: events.Fail(events.ReasonException, "x")}
+	failed := lifecycle.End{Started: true, CPU: 50 * time.Microsecond, Warm: true,
+		Failure: events.Fail(events.ReasonException, "x")}
 	require.Equal(t, 1, next(cold), "unknown")
 	require.Equal(t, 1, next(warm), "as if it made a context")
 	require.Equal(t, 10, next(warm), "500 µs of work")

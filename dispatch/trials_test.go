@@ -27,7 +27,8 @@ func TestSuspectsOfDirectEventsAreTriedOneByOne(t *testing.T) {
 		for _, w := range []struct{ owner, name string }{{"a", "w"}, {"a", "v"}, {"b", "w"}, {"c", "w"}, {"other", "w"}} {
 			d.Install(events.Only(worker(w.owner, w.name)))
 		}
-		d.Suspect([]Suspect{{Owner: "a", Worker: "w", Try: true}, {Owner: "a", Worker: "v", Try: true}, {Owner: "b", Worker: "w", Try: true}, {Owner: "c", Worker: "w", Try: true}})
+		d.Suspect([]Suspect{{Owner: "a", Worker: "w", Try: true}, {Owner: "a", Worker: "v", Try: true},
+			{Owner: "b", Worker: "w", Try: true}, {Owner: "c", Worker: "w", Try: true}})
 		require.Nil(t, ask(d, "a", "w"))
 		require.Nil(t, ask(d, "a", "v"), "those of one owner are tried together")
 		f := ask(d, "b", "w")

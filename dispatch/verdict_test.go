@@ -43,50 +43,94 @@ func TestJudge(t *testing.T) {
 		requeue bool
 		alone   bool // no requester waits for the reply
 	}{
-		{what: "handler returns", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true}}, verdict: lifecycle.Ack},
-		{what: "reply out, then it ends", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true}, replied: true}, verdict: lifecycle.Ack},
-		{what: "reply out, waitUntil fails", kinds: events.Kinds[:], c: ending{end: failed(events.ReasonException), replied: true}, verdict: lifecycle.Ack},
-		{what: "reply out, then interrupted", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, replied: true}, verdict: lifecycle.Ack},
+		{what: "handler returns", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true}},
+			verdict: lifecycle.Ack},
+		{what: "reply out, then it ends", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true},
+			replied: true}, verdict: lifecycle.Ack},
+		{what: "reply out, waitUntil fails", kinds: events.Kinds[:], c: ending{end: failed(events.ReasonException),
+			replied: true}, verdict: lifecycle.Ack},
+		{what: "reply out, then interrupted", kinds: events.Kinds[:],
+			c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, replied: true}, verdict: lifecycle.Ack},
 
-		{what: "fetch throws", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException)}, verdict: lifecycle.Ack, reason: events.ReasonException, reply: true},
-		{what: "fetch over CPU", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonCPU)}, verdict: lifecycle.Ack, reason: events.ReasonCPU, reply: true},
-		{what: "fetch over memory", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonMemory)}, verdict: lifecycle.Ack, reason: events.ReasonMemory, reply: true},
-		{what: "fetch over wall clock", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonTimeout)}, verdict: lifecycle.Ack, reason: events.ReasonTimeout, reply: true},
-		{what: "fetch has no handler", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler)}, verdict: lifecycle.Ack, reason: events.ReasonNoHandler, reply: true},
-		{what: "fetch without a requester throws", alone: true, kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException)}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
-		{what: "fetch without a requester has no handler", alone: true, kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler)}, verdict: lifecycle.Dead, reason: events.ReasonNoHandler, reply: true},
-		{what: "no requester, and it returns", alone: true, kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true}}, verdict: lifecycle.Ack},
-		{what: "no requester, and a waitUntil fails after the response", alone: true, kinds: events.Kinds[:], c: ending{end: failed(events.ReasonException), replied: true}, verdict: lifecycle.Ack},
-		{what: "fetch opted into retries throws", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: time.Second},
-		{what: "fetch opted into retries throws for the last time", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries, attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
-		{what: "fetch opted into retries has no handler", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler), retries: fetchRetries}, verdict: lifecycle.Ack, reason: events.ReasonNoHandler, reply: true},
-		{what: "fetch retry would be after its deadline", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException), retries: fetchRetries, left: time.Second}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
+		{what: "fetch throws", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException)},
+			verdict: lifecycle.Ack, reason: events.ReasonException, reply: true},
+		{what: "fetch over CPU", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonCPU)},
+			verdict: lifecycle.Ack, reason: events.ReasonCPU, reply: true},
+		{what: "fetch over memory", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonMemory)},
+			verdict: lifecycle.Ack, reason: events.ReasonMemory, reply: true},
+		{what: "fetch over wall clock", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonTimeout)},
+			verdict: lifecycle.Ack, reason: events.ReasonTimeout, reply: true},
+		{what: "fetch has no handler", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonNoHandler)},
+			verdict: lifecycle.Ack, reason: events.ReasonNoHandler, reply: true},
+		{what: "fetch without a requester throws", alone: true, kinds: []events.Kind{events.Fetch},
+			c: ending{end: failed(events.ReasonException)}, verdict: lifecycle.Dead, reason: events.ReasonException,
+			reply: true},
+		{what: "fetch without a requester has no handler", alone: true, kinds: []events.Kind{events.Fetch},
+			c: ending{end: failed(events.ReasonNoHandler)}, verdict: lifecycle.Dead, reason: events.ReasonNoHandler,
+			reply: true},
+		{what: "no requester, and it returns", alone: true, kinds: events.Kinds[:],
+			c: ending{end: &lifecycle.End{Started: true}}, verdict: lifecycle.Ack},
+		{what: "no requester, and a waitUntil fails after the response", alone: true, kinds: events.Kinds[:],
+			c: ending{end: failed(events.ReasonException), replied: true}, verdict: lifecycle.Ack},
+		{what: "fetch opted into retries throws", kinds: []events.Kind{events.Fetch},
+			c: ending{end: failed(events.ReasonException), retries: fetchRetries}, verdict: lifecycle.Retry,
+			reason: events.ReasonException, delay: time.Second},
+		{what: "fetch opted into retries throws for the last time", kinds: []events.Kind{events.Fetch},
+			c: ending{end: failed(events.ReasonException), retries: fetchRetries, attempt: 5}, verdict: lifecycle.Dead,
+			reason: events.ReasonException, reply: true},
+		{what: "fetch opted into retries has no handler", kinds: []events.Kind{events.Fetch},
+			c: ending{end: failed(events.ReasonNoHandler), retries: fetchRetries}, verdict: lifecycle.Ack,
+			reason: events.ReasonNoHandler, reply: true},
+		{what: "fetch retry would be after its deadline", kinds: []events.Kind{events.Fetch},
+			c: ending{end: failed(events.ReasonException), retries: fetchRetries, left: time.Second}, verdict: lifecycle.Dead,
+			reason: events.ReasonException, reply: true},
 
-		{what: "throws", c: ending{end: failed(events.ReasonException)}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: time.Second},
-		{what: "throws again", c: ending{end: failed(events.ReasonException), attempt: 3}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: 4 * time.Second},
-		{what: "throws for the last time", c: ending{end: failed(events.ReasonException), attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
-		{what: "throws after the policy became shorter", c: ending{end: failed(events.ReasonException), attempt: 9}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
-		{what: "over CPU", c: ending{end: failed(events.ReasonCPU)}, verdict: lifecycle.Retry, reason: events.ReasonCPU, delay: time.Second},
-		{what: "over CPU for the last time", c: ending{end: failed(events.ReasonCPU), attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonCPU, reply: true},
-		{what: "over memory for the last time", c: ending{end: failed(events.ReasonMemory), attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonMemory, reply: true},
-		{what: "over wall clock for the last time", c: ending{end: failed(events.ReasonTimeout), attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonTimeout, reply: true},
-		{what: "no handler", c: ending{end: failed(events.ReasonNoHandler)}, verdict: lifecycle.Dead, reason: events.ReasonNoHandler, reply: true},
-		{what: "noRetry and throws", c: ending{end: noRetry}, verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
-		{what: "retry after the deadline", c: ending{end: failed(events.ReasonCPU), left: time.Millisecond}, verdict: lifecycle.Dead, reason: events.ReasonCPU, reply: true},
+		{what: "throws", c: ending{end: failed(events.ReasonException)}, verdict: lifecycle.Retry,
+			reason: events.ReasonException, delay: time.Second},
+		{what: "throws again", c: ending{end: failed(events.ReasonException), attempt: 3}, verdict: lifecycle.Retry,
+			reason: events.ReasonException, delay: 4 * time.Second},
+		{what: "throws for the last time", c: ending{end: failed(events.ReasonException), attempt: 5},
+			verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
+		{what: "throws after the policy became shorter", c: ending{end: failed(events.ReasonException), attempt: 9},
+			verdict: lifecycle.Dead, reason: events.ReasonException, reply: true},
+		{what: "over CPU", c: ending{end: failed(events.ReasonCPU)}, verdict: lifecycle.Retry, reason: events.ReasonCPU,
+			delay: time.Second},
+		{what: "over CPU for the last time", c: ending{end: failed(events.ReasonCPU), attempt: 5}, verdict: lifecycle.Dead,
+			reason: events.ReasonCPU, reply: true},
+		{what: "over memory for the last time", c: ending{end: failed(events.ReasonMemory), attempt: 5},
+			verdict: lifecycle.Dead, reason: events.ReasonMemory, reply: true},
+		{what: "over wall clock for the last time", c: ending{end: failed(events.ReasonTimeout), attempt: 5},
+			verdict: lifecycle.Dead, reason: events.ReasonTimeout, reply: true},
+		{what: "no handler", c: ending{end: failed(events.ReasonNoHandler)}, verdict: lifecycle.Dead,
+			reason: events.ReasonNoHandler, reply: true},
+		{what: "noRetry and throws", c: ending{end: noRetry}, verdict: lifecycle.Dead, reason: events.ReasonException,
+			reply: true},
+		{what: "retry after the deadline", c: ending{end: failed(events.ReasonCPU), left: time.Millisecond},
+			verdict: lifecycle.Dead, reason: events.ReasonCPU, reply: true},
 
 		{what: "asks for retry at once", c: ending{end: asked(0)}, verdict: lifecycle.Retry, reason: events.ReasonException},
-		{what: "asks for retry in 3 s", c: ending{end: asked(3 * time.Second)}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: 3 * time.Second},
-		{what: "asks for retry in a year", c: ending{end: asked(365 * 24 * time.Hour)}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: 24 * time.Hour},
-		{what: "asks for retry by policy", c: ending{end: asked(-1), attempt: 2}, verdict: lifecycle.Retry, reason: events.ReasonException, delay: 2 * time.Second},
-		{what: "asks for retry too often", c: ending{end: asked(0), attempt: 5}, verdict: lifecycle.Dead, reason: events.ReasonException, message: "event.retry() was asked for 5 times", reply: true},
-		{what: "asks for retry and says noRetry", c: ending{end: noRetryAsked}, verdict: lifecycle.Dead, reason: events.ReasonException, message: "event.retry() was asked for", reply: true},
-		{what: "times out and asked for retry in 7 s", c: ending{end: failedAsked}, verdict: lifecycle.Retry, reason: events.ReasonTimeout, delay: 7 * time.Second},
+		{what: "asks for retry in 3 s", c: ending{end: asked(3 * time.Second)}, verdict: lifecycle.Retry,
+			reason: events.ReasonException, delay: 3 * time.Second},
+		{what: "asks for retry in a year", c: ending{end: asked(365 * 24 * time.Hour)}, verdict: lifecycle.Retry,
+			reason: events.ReasonException, delay: 24 * time.Hour},
+		{what: "asks for retry by policy", c: ending{end: asked(-1), attempt: 2}, verdict: lifecycle.Retry,
+			reason: events.ReasonException, delay: 2 * time.Second},
+		{what: "asks for retry too often", c: ending{end: asked(0), attempt: 5}, verdict: lifecycle.Dead,
+			reason: events.ReasonException, message: "event.retry() was asked for 5 times", reply: true},
+		{what: "asks for retry and says noRetry", c: ending{end: noRetryAsked}, verdict: lifecycle.Dead,
+			reason: events.ReasonException, message: "event.retry() was asked for", reply: true},
+		{what: "times out and asked for retry in 7 s", c: ending{end: failedAsked}, verdict: lifecycle.Retry,
+			reason: events.ReasonTimeout, delay: 7 * time.Second},
 
-		{what: "interrupted while it ran", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true, Interrupted: true}}, verdict: lifecycle.Retry},
-		{what: "interrupted while it ran for the last time", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, attempt: 5}, verdict: lifecycle.Retry},
-		{what: "interrupted while it ran in a drain", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, draining: true}, verdict: lifecycle.Retry},
+		{what: "interrupted while it ran", kinds: events.Kinds[:],
+			c: ending{end: &lifecycle.End{Started: true, Interrupted: true}}, verdict: lifecycle.Retry},
+		{what: "interrupted while it ran for the last time", kinds: events.Kinds[:],
+			c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, attempt: 5}, verdict: lifecycle.Retry},
+		{what: "interrupted while it ran in a drain", kinds: events.Kinds[:],
+			c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, draining: true}, verdict: lifecycle.Retry},
 		{what: "not begun", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Interrupted: true}}, requeue: true},
-		{what: "not begun in a drain", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Interrupted: true}, draining: true}, verdict: lifecycle.Return},
+		{what: "not begun in a drain", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Interrupted: true},
+			draining: true}, verdict: lifecycle.Return},
 	} {
 		kinds := c.kinds
 		if kinds == nil {
@@ -123,13 +167,15 @@ func TestJudge(t *testing.T) {
 func TestJudgeIsTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := ending{
-			request: request{kind: rapid.SampledFrom(events.Kinds[:]).Draw(t, "kind"), waits: rapid.Bool().Draw(t, "waits"), direct: rapid.Bool().Draw(t, "direct")},
+			request: request{kind: rapid.SampledFrom(events.Kinds[:]).Draw(t, "kind"), waits: rapid.Bool().Draw(t, "waits"),
+				direct: rapid.Bool().Draw(t, "direct")},
 			end: &lifecycle.End{
 				Interrupted: rapid.Bool().Draw(t, "interrupted"), Started: rapid.Bool().Draw(t, "started"),
 				NoRetry: rapid.Bool().Draw(t, "noRetry"), Retry: rapid.Bool().Draw(t, "retry"),
 				RetryDelay: time.Duration(rapid.Int64().Draw(t, "delay")),
 			},
-			retries: events.Retries{MaxAttempts: rapid.IntRange(0, 100).Draw(t, "max"), Fetch: rapid.Bool().Draw(t, "fetch")}.OrDefault(),
+			retries: events.Retries{MaxAttempts: rapid.IntRange(0, 100).Draw(t, "max"), Fetch: rapid.Bool().
+				Draw(t, "fetch")}.OrDefault(),
 			attempt: rapid.IntRange(1, 200).Draw(t, "attempt"),
 			replied: rapid.Bool().Draw(t, "replied"), draining: rapid.Bool().Draw(t, "draining"),
 			left: time.Duration(rapid.Int64().Draw(t, "left")), rand: half,
@@ -146,7 +192,8 @@ func TestJudgeIsTotal(t *testing.T) {
 		require.Contains(t, []lifecycle.Verdict{lifecycle.Ack, lifecycle.Dead, lifecycle.Retry, lifecycle.Return}, o.Verdict)
 		require.True(t, !c.direct || o.Verdict == lifecycle.Ack, "a direct event has no stream")
 		require.True(t, o.Verdict != lifecycle.Dead || o.Failure != nil, "a dead letter says why")
-		require.True(t, !v.reply || o.Failure != nil && !c.replied && o.Verdict != lifecycle.Retry, "one reply, when it is over")
+		require.True(t, !v.reply || o.Failure != nil && !c.replied && o.Verdict != lifecycle.Retry,
+			"one reply, when it is over")
 		require.True(t, o.Delay >= 0 && o.Delay <= maxAskedDelay)
 		require.True(t, o.Verdict != lifecycle.Retry || c.end.Interrupted || c.attempt < c.retries.MaxAttempts)
 		require.True(t, o.Verdict != lifecycle.Return || !c.end.Started, "an attempt that began counts")
@@ -156,8 +203,10 @@ func TestJudgeIsTotal(t *testing.T) {
 func TestRefuse(t *testing.T) {
 	now := time.Unix(1000, 0)
 	r := &route{}
-	in := events.Only(&events.Worker{Owner: "o", Name: "w", Version: "2-b", Number: 2, Handlers: []events.Kind{events.Task, events.Fetch}})
-	in.Versions = append(in.Versions, &events.Worker{Owner: "o", Name: "w", Version: "1-a", Number: 1, Handlers: []events.Kind{events.Task}})
+	in := events.Only(&events.Worker{Owner: "o", Name: "w", Version: "2-b", Number: 2,
+		Handlers: []events.Kind{events.Task, events.Fetch}})
+	in.Versions = append(in.Versions, &events.Worker{Owner: "o", Name: "w", Version: "1-a", Number: 1,
+		Handlers: []events.Kind{events.Task}})
 	r.install(in)
 	for _, c := range []struct {
 		what    string
@@ -170,12 +219,17 @@ func TestRefuse(t *testing.T) {
 		{"active", events.Event{Kind: events.Fetch}, r, "", "2-b", ""},
 		{"pin", events.Event{Kind: events.Task, Version: "1-a"}, r, "", "1-a", ""},
 		{"pin by number", events.Event{Kind: events.Task, Version: "1"}, r, "", "1-a", ""},
-		{"pin unknown", events.Event{Kind: events.Task, Version: "3"}, r, events.ReasonNoWorker, "", `worker o/w has no version "3", or no longer: the active one is 2-b`},
+		{"pin unknown", events.Event{Kind: events.Task, Version: "3"}, r, events.ReasonNoWorker, "",
+			`worker o/w has no version "3", or no longer: the active one is 2-b`},
 		{"no route", events.Event{Kind: events.Task}, nil, events.ReasonNoWorker, "", "there is no worker o/w"},
 		{"removed", events.Event{Kind: events.Task}, &route{}, events.ReasonNoWorker, "", "there is no worker o/w"},
-		{"no handler", events.Event{Kind: events.Scheduled}, r, events.ReasonNoHandler, "2-b", "worker o/w has no scheduled handler"},
-		{"pinned version has no handler", events.Event{Kind: events.Fetch, Version: "1-a"}, r, events.ReasonNoHandler, "1-a", "worker o/w has no fetch handler"},
-		{"deadline", events.Event{Kind: events.Task, Deadline: now, Header: events.Header{"deadline": {"1970-01-01T00:16:40Z"}}}, r, events.ReasonExpired, "2-b", "its deadline 1970-01-01T00:16:40Z passed before it could start"},
+		{"no handler", events.Event{Kind: events.Scheduled}, r, events.ReasonNoHandler, "2-b",
+			"worker o/w has no scheduled handler"},
+		{"pinned version has no handler", events.Event{Kind: events.Fetch, Version: "1-a"}, r, events.ReasonNoHandler, "1-a",
+			"worker o/w has no fetch handler"},
+		{"deadline", events.Event{Kind: events.Task, Deadline: now,
+			Header: events.Header{"deadline": {"1970-01-01T00:16:40Z"}}}, r, events.ReasonExpired, "2-b",
+			"its deadline 1970-01-01T00:16:40Z passed before it could start"},
 		{"deadline to come", events.Event{Kind: events.Task, Deadline: now.Add(1)}, r, "", "2-b", ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -200,8 +254,10 @@ func TestRefuse(t *testing.T) {
 		v := refusal(request{kind: k, waits: true}, events.Fail(events.ReasonNoWorker, "x"))
 		require.Equal(t, want, v.outcome.Verdict)
 		require.True(t, v.reply)
-		require.Equal(t, lifecycle.Dead, refusal(request{kind: k}, events.Fail(events.ReasonNoWorker, "x")).outcome.Verdict, "no one would know")
-		require.Equal(t, lifecycle.Ack, refusal(request{kind: k, direct: true}, events.Fail(events.ReasonCrash, "x")).outcome.Verdict)
+		require.Equal(t, lifecycle.Dead, refusal(request{kind: k}, events.Fail(events.ReasonNoWorker, "x")).outcome.Verdict,
+			"no one would know")
+		require.Equal(t, lifecycle.Ack, refusal(request{kind: k, direct: true}, events.Fail(events.ReasonCrash, "x")).
+			outcome.Verdict)
 	}
 }
 
@@ -244,8 +300,12 @@ func TestDeadSettlementsSayWhoIsTold(t *testing.T) {
 	v := newVersion(&events.Worker{Owner: "a", Name: "w", Version: "1-a", Spec: events.Spec{OnDead: hook}})
 	e := &events.Event{Kind: events.Task, Owner: "a", Worker: "w"}
 	f := events.Fail(events.ReasonException, "boom")
-	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}}, 0).Outcome.OnDead)
-	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Retry, Failure: f}}, 0).Outcome.OnDead, "there may be no room for it to wait")
-	require.Nil(t, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Return, Failure: f}}, 0).Outcome.OnDead)
-	require.Nil(t, d.settlement(e, nil, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}}, 0).Outcome.OnDead)
+	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}}, 0).
+		Outcome.OnDead)
+	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Retry, Failure: f}},
+		0).Outcome.OnDead, "there may be no room for it to wait")
+	require.Nil(t, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Return, Failure: f}}, 0).
+		Outcome.OnDead)
+	require.Nil(t, d.settlement(e, nil, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}}, 0).
+		Outcome.OnDead)
 }

@@ -121,9 +121,10 @@ func TestConcurrencyOfASplit(t *testing.T) {
 	base, next := worker("acme", "w"), worker("acme", "w")
 	base.Concurrency, next.Concurrency = 5, 3
 	next.Number, next.Version = 2, "2-def"
-	d.Install(events.Installation{Owner: "acme", Name: "w", Versions: []*events.Worker{base, next}, Deployment: events.Deployment{
-		Number: 2, Split: []events.Share{{Version: base.Version, Percent: 50}, {Version: next.Version, Percent: 50}},
-	}})
+	d.Install(events.Installation{Owner: "acme", Name: "w", Versions: []*events.Worker{base, next},
+		Deployment: events.Deployment{
+			Number: 2, Split: []events.Share{{Version: base.Version, Percent: 50}, {Version: next.Version, Percent: 50}},
+		}})
 	d.Submit(tasks("acme", "w", 20))
 	running, _ := starts(d, 0)
 	require.Len(t, running, 3)

@@ -17,7 +17,8 @@ func TestAllocationsOfDecode(t *testing.T) {
 	}{
 		"task": {stored("task", "acme", "hello"), Header{"Reply-To": {"_INBOX.abc.1"}, "Nats-Msg-Id": {"acme:1"}}, 1},
 		"fetch": {stored("fetch", "acme", "hello"), Header{
-			"Reply-To": {"_INBOX.abc.1"}, "Event-Id": {"e"}, "Http-Url": {"/a?b=c"}, "Http-Method": {"POST"}, "Http-Header-Content-Type": {"application/json"},
+			"Reply-To": {"_INBOX.abc.1"}, "Event-Id": {"e"}, "Http-Url": {"/a?b=c"}, "Http-Method": {"POST"},
+			"Http-Header-Content-Type": {"application/json"},
 		}, 4},
 	} {
 		per := testing.AllocsPerRun(200, func() {

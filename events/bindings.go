@@ -16,9 +16,10 @@ import (
 type Bindings struct {
 	Vars map[string]string `json:"vars,omitempty"` // env.NAME is this string
 	// JSON are vars that are no strings: env.NAME is the value of this JSON text. In a manifest they stand in vars, too.
-	JSON   map[string]string `json:"jsonVars,omitempty" manifest:"-"`
-	Queues map[string]string `json:"queues,omitempty"` // env.NAME.send(…) publishes a task to this worker of the same owner
-	KV     map[string]string `json:"kv,omitempty"`     // env.NAME is this namespace of the owner's keys and values
+	JSON map[string]string `json:"jsonVars,omitempty" manifest:"-"`
+	// env.NAME.send(…) publishes a task to this worker of the same owner
+	Queues map[string]string `json:"queues,omitempty"`
+	KV     map[string]string `json:"kv,omitempty"` // env.NAME is this namespace of the owner's keys and values
 	// Objects: env.NAME is this bucket of the owner's objects.
 	Objects map[string]string `json:"objects,omitempty"`
 	// Services: env.NAME calls this worker of the same owner: WORKER, or WORKER#ENTRYPOINT.
@@ -71,12 +72,18 @@ type bindingKind struct {
 var bindingKinds = [...]bindingKind{
 	{BindingVar, "var", func(b *Bindings) values { return (*textValues)(&b.Vars) }, checkVars, 1, Budget{}},
 	{BindingJSON, "var", func(b *Bindings) values { return (*textValues)(&b.JSON) }, checkJSON, 2, Budget{}},
-	{BindingQueue, "queue", func(b *Bindings) values { return (*textValues)(&b.Queues) }, names(BindingQueue, "worker"), 1, Budget{}},
-	{BindingKV, "KV namespace", func(b *Bindings) values { return (*textValues)(&b.KV) }, names(BindingKV, "namespace"), 3, Budget{1000, 10}},
-	{BindingObjects, "bucket", func(b *Bindings) values { return (*textValues)(&b.Objects) }, names(BindingObjects, "bucket"), 3, Budget{100, 3}},
-	{BindingService, "service", func(b *Bindings) values { return (*textValues)(&b.Services) }, checkServices, 3, Budget{}},
-	{BindingVersion, "version", func(b *Bindings) values { return (*soleName)(&b.VersionBinding) }, func(map[string]string) error { return nil }, 3, Budget{}},
-	{BindingNATS, "NATS binding", func(b *Bindings) values { return (*natsValues)(&b.NATS) }, checkNATSTexts, 3, Budget{50, 6}},
+	{BindingQueue, "queue", func(b *Bindings) values { return (*textValues)(&b.Queues) }, names(BindingQueue, "worker"), 1,
+		Budget{}},
+	{BindingKV, "KV namespace", func(b *Bindings) values { return (*textValues)(&b.KV) }, names(BindingKV, "namespace"), 3,
+		Budget{1000, 10}},
+	{BindingObjects, "bucket", func(b *Bindings) values { return (*textValues)(&b.Objects) },
+		names(BindingObjects, "bucket"), 3, Budget{100, 3}},
+	{BindingService, "service", func(b *Bindings) values { return (*textValues)(&b.Services) }, checkServices, 3,
+		Budget{}},
+	{BindingVersion, "version", func(b *Bindings) values { return (*soleName)(&b.VersionBinding) },
+		func(map[string]string) error { return nil }, 3, Budget{}},
+	{BindingNATS, "NATS binding", func(b *Bindings) values { return (*natsValues)(&b.NATS) }, checkNATSTexts, 3,
+		Budget{50, 6}},
 }
 
 // cacheBudget is that of BindingCache, which has no row.

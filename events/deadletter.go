@@ -138,7 +138,8 @@ func (d *DeadLetter) Encode() Header {
 		headerDeadAttempts: strconv.Itoa(d.Attempts), HeaderReplays: strconv.Itoa(d.Replays),
 		headerDeadFirstAt: formatTime(d.FirstAt), headerDeadAt: formatTime(d.At),
 		headerDeadHistory: encodeHistory(d.History), headerDeadHook: d.Hook.String(),
-		headerDeadEdited: formatMaybe(d.Edited), headerDeadImported: formatMaybe(d.Imported), headerDeadStored: formatMaybe(d.Stored),
+		headerDeadEdited: formatMaybe(d.Edited), headerDeadImported: formatMaybe(d.Imported),
+		headerDeadStored: formatMaybe(d.Stored),
 	} {
 		if value != "" {
 			h.Set(name, value)
@@ -171,7 +172,8 @@ func DecodeDeadLetter(seq uint64, h Header, body []byte) (*DeadLetter, error) {
 			return nil, fmt.Errorf("dead letter header %s %q: it is a time in RFC 3339", name, h.Get(name))
 		}
 	}
-	for name, into := range map[string]*time.Time{headerDeadEdited: &d.Edited, headerDeadImported: &d.Imported, headerDeadStored: &d.Stored} {
+	for name, into := range map[string]*time.Time{headerDeadEdited: &d.Edited, headerDeadImported: &d.Imported,
+		headerDeadStored: &d.Stored} {
 		if v := h.Get(name); v != "" {
 			if *into, err = time.Parse(time.RFC3339Nano, v); err != nil {
 				return nil, fmt.Errorf("dead letter header %s %q: it is a time in RFC 3339", name, v)

@@ -59,8 +59,10 @@ func (d *DeadLetter) JSON(body bool) *LetterJSON {
 	j := &LetterJSON{
 		ID: d.Seq, Owner: d.Owner, Worker: d.Worker, Kind: d.Kind, EventID: d.EventID,
 		Reason: d.Failure.Reason, Message: d.Failure.Message, Stack: d.Failure.Stack, Version: d.Version, Node: d.Node,
-		Attempts: d.Attempts, Replays: d.Replays, FirstAt: d.FirstAt, At: d.At, History: d.History, Edited: d.Edited, Imported: d.Imported,
-		Subject: d.Subject, Stream: d.Stream, StreamSeq: d.StreamSeq, Stored: d.Stored, Headers: d.Header, BodyBytes: len(d.Body),
+		Attempts: d.Attempts, Replays: d.Replays, FirstAt: d.FirstAt, At: d.At, History: d.History, Edited: d.Edited,
+		Imported: d.Imported,
+		Subject:  d.Subject, Stream: d.Stream, StreamSeq: d.StreamSeq, Stored: d.Stored, Headers: d.Header,
+		BodyBytes: len(d.Body),
 	}
 	if d.Hook != (DeadHook{}) {
 		j.Hook = &d.Hook
@@ -145,8 +147,9 @@ func (j *LetterJSON) Letter() (*DeadLetter, error) {
 	d := &DeadLetter{
 		Seq: j.ID, Owner: j.Owner, Worker: j.Worker, Kind: j.Kind, EventID: j.EventID,
 		Failure: *NewFailure(j.Reason, j.Message, j.Stack), Version: j.Version, Node: j.Node,
-		Attempts: j.Attempts, Replays: j.Replays, FirstAt: j.FirstAt, At: j.At, History: j.History, Edited: j.Edited, Imported: j.Imported,
-		Subject: j.Subject, Stream: j.Stream, StreamSeq: j.StreamSeq, Stored: j.Stored, Header: j.Headers, Body: body,
+		Attempts: j.Attempts, Replays: j.Replays, FirstAt: j.FirstAt, At: j.At, History: j.History, Edited: j.Edited,
+		Imported: j.Imported,
+		Subject:  j.Subject, Stream: j.Stream, StreamSeq: j.StreamSeq, Stored: j.Stored, Header: j.Headers, Body: body,
 	}
 	if j.Hook != nil {
 		d.Hook = *j.Hook
@@ -223,7 +226,10 @@ func (d *DeadLetter) ImportFor(owner string) error {
 }
 
 func validStream(s string) bool {
-	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(".*>/\\", r) })
+	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r == 0x7f ||
+			strings.ContainsRune(".*>/\\", r)
+	})
 }
 
 // checkHeader returns an error when NATS would change or refuse such a header, or when it is no text.

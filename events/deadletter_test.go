@@ -16,8 +16,10 @@ func letter(t *rapid.T) *DeadLetter {
 	if rapid.Bool().Draw(t, "bytes") {
 		h["X-Bytes"] = []string{"\xff\xfe", rapid.StringMatching(`[!-~]{0,5}`).Draw(t, "beside")}
 	}
-	d := NewDeadLetter(&Event{Owner: "acme", Worker: "w", ID: "e", Header: h, Body: rapid.SliceOf(rapid.Byte()).Draw(t, "body"), Origin: stored("task", "acme", "w")},
-		NewFailure(ReasonCPU, rapid.StringMatching(`[!-~ä☃]{0,60}`).Draw(t, "message"), rapid.String().Draw(t, "stack")), "1-a", "n", 2, instant(t, "at"))
+	d := NewDeadLetter(&Event{Owner: "acme", Worker: "w", ID: "e", Header: h, Body: rapid.SliceOf(rapid.Byte()).
+		Draw(t, "body"), Origin: stored("task", "acme", "w")},
+		NewFailure(ReasonCPU, rapid.StringMatching(`[!-~ä☃]{0,60}`).Draw(t, "message"), rapid.String().Draw(t, "stack")),
+		"1-a", "n", 2, instant(t, "at"))
 	d.FirstAt = instant(t, "first")
 	got, err := DecodeDeadLetter(rapid.Uint64Range(1, 1<<53).Draw(t, "seq"), d.Encode(), d.Body)
 	require.NoError(t, err)
@@ -41,7 +43,8 @@ func TestDeadLetterAsJSON(t *testing.T) {
 
 func TestParseLetterSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	good := NewDeadLetter(&Event{Owner: "a", Worker: "b", ID: "e", Body: []byte("x"), Origin: stored("task", "a", "b")}, f2(), "1-a", "n", 1, storedAt)
+	good := NewDeadLetter(&Event{Owner: "a", Worker: "b", ID: "e", Body: []byte("x"), Origin: stored("task", "a", "b")},
+		f2(), "1-a", "n", 1, storedAt)
 	good.FirstAt = storedAt
 	text, err := json.Marshal(good.JSON(true))
 	require.NoError(t, err)
@@ -74,10 +77,12 @@ func TestParseLetterSaysWhatIsWrong(t *testing.T) {
 
 func TestEditADeadLetter(t *testing.T) {
 	t.Parallel()
-	d := &DeadLetter{Seq: 4, EventID: "e", Stream: "S", StreamSeq: 9, At: storedAt, Header: Header{"X": {"1"}, "content-type": {"a"}, "Nats-Msg-Id": {"m"}},
-		Body: []byte(`{"a":1,"b":{"c":2,"d":"<3"},"n":12345678901234567890}`)}
+	d := &DeadLetter{Seq: 4, EventID: "e", Stream: "S", StreamSeq: 9, At: storedAt,
+		Header: Header{"X": {"1"}, "content-type": {"a"}, "Nats-Msg-Id": {"m"}},
+		Body:   []byte(`{"a":1,"b":{"c":2,"d":"<3"},"n":12345678901234567890}`)}
 	at := storedAt.Add(time.Hour)
-	got, err := d.Edit(Edit{Patch: []byte(`{"a":null,"b":{"c":[1]},"e":"ü"}`), Set: Header{"Content-Type": {"b"}, "Y": {"2", "3"}}, Remove: []string{"x"}}, at)
+	got, err := d.Edit(Edit{Patch: []byte(`{"a":null,"b":{"c":[1]},"e":"ü"}`),
+		Set: Header{"Content-Type": {"b"}, "Y": {"2", "3"}}, Remove: []string{"x"}}, at)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"b":{"c":[1],"d":"<3"},"e":"ü","n":12345678901234567890}`, string(got.Body))
 	require.Contains(t, string(got.Body), "<3")
@@ -109,11 +114,15 @@ func TestEditADeadLetter(t *testing.T) {
 func TestMergePatchIsRFC7396(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][3]string{ // appendix A
-		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`}, {`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`}, {`{"a":"b"}`, `{"a":null}`, `{}`},
-		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`}, {`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`}, {`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
+		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`}, {`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
+		{`{"a":"b"}`, `{"a":null}`, `{}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`}, {`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
 		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`}, {`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
-		{`["a","b"]`, `["c","d"]`, `["c","d"]`}, {`{"a":"b"}`, `["c"]`, `["c"]`}, {`{"a":"foo"}`, `null`, `null`}, {`{"a":"foo"}`, `"bar"`, `"bar"`},
-		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`}, {`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`}, {`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
+		{`["a","b"]`, `["c","d"]`, `["c","d"]`}, {`{"a":"b"}`, `["c"]`, `["c"]`}, {`{"a":"foo"}`, `null`, `null`},
+		{`{"a":"foo"}`, `"bar"`, `"bar"`},
+		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`}, {`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
+		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
 	} {
 		got, err := mergePatch([]byte(c[0]), []byte(c[1]))
 		require.NoError(t, err)
@@ -123,7 +132,8 @@ func TestMergePatchIsRFC7396(t *testing.T) {
 
 func TestReplayToAnotherVersion(t *testing.T) {
 	t.Parallel()
-	d := &DeadLetter{Kind: "task", Owner: "a", Worker: "w", EventID: "e", Header: Header{"worker-version": {"3"}, "Dead-Replay": {"old"}, "Dead-Of": {"x"}}}
+	d := &DeadLetter{Kind: "task", Owner: "a", Worker: "w", EventID: "e",
+		Header: Header{"worker-version": {"3"}, "Dead-Replay": {"old"}, "Dead-Of": {"x"}}}
 	for to, want := range map[Target][2]string{
 		{}:                          {"pinwheel.events.task.a.w", "3"},
 		{Worker: "w"}:               {"pinwheel.events.task.a.w", ""},
@@ -137,7 +147,8 @@ func TestReplayToAnotherVersion(t *testing.T) {
 		require.Empty(t, h.Get(HeaderReplay))
 		require.Equal(t, "x", h.Get(HeaderDeadOf), "it still tells of a dead letter")
 	}
-	for s, want := range map[string]Target{"w": {Worker: "w"}, "w@12": {"w", "12"}, "@12-0123456789ab": {Version: "12-0123456789ab"}} {
+	for s, want := range map[string]Target{"w": {Worker: "w"}, "w@12": {"w", "12"},
+		"@12-0123456789ab": {Version: "12-0123456789ab"}} {
 		to, err := ParseTo(s)
 		require.NoError(t, err)
 		require.Equal(t, want, to)
@@ -159,7 +170,8 @@ func TestReplayMark(t *testing.T) {
 	imported := *d
 	imported.Imported = storedAt
 	require.NotEqual(t, d.Identity(), imported.Identity())
-	for _, v := range []string{"", "x", "a.1.b", d.Identity() + ".1", d.Identity() + ".0.n", d.Identity() + ".01.n", d.Identity() + ".1.a.b", d.Identity() + ".1.*"} {
+	for _, v := range []string{"", "x", "a.1.b", d.Identity() + ".1", d.Identity() + ".0.n", d.Identity() + ".01.n",
+		d.Identity() + ".1.a.b", d.Identity() + ".1.*"} {
 		_, _, ok := ParseReplayMark(v)
 		require.False(t, ok, v)
 	}
@@ -172,7 +184,8 @@ func TestDeadHook(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, h, got)
 	}
-	for _, h := range []DeadHook{{}, {Worker: "a.b"}, {Worker: "a", Subject: "b"}, {Worker: "a", JetStream: true}, {Subject: "a.*"}, {Subject: "$JS.x"}} {
+	for _, h := range []DeadHook{{}, {Worker: "a.b"}, {Worker: "a", Subject: "b"}, {Worker: "a", JetStream: true},
+		{Subject: "a.*"}, {Subject: "$JS.x"}} {
 		require.ErrorContains(t, h.Validate(), "onDeadLetter", "%+v", h)
 	}
 	_, err := parseDeadHook("odd:x")
@@ -183,7 +196,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	var runs []FailedRun
 	for i := range 30 {
-		runs = append(runs, FailedRun{At: storedAt, Attempt: i + 1, Reason: ReasonException, Message: strings.Repeat("ä", 500), Node: strings.Repeat("n", 500)})
+		runs = append(runs, FailedRun{At: storedAt, Attempt: i + 1, Reason: ReasonException,
+			Message: strings.Repeat("ä", 500), Node: strings.Repeat("n", 500)})
 	}
 	text := encodeHistory(runs)
 	require.Less(t, len(text), 8<<10)

@@ -175,7 +175,7 @@ func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
 	case HeaderURL:
 		e.URL = value
 	case HeaderScheduledTime:
-		if e.ScheduledTime, err = strconv.ParseInt(value, 10, 64); err != nil || e.ScheduledTime < 0 || e.ScheduledTime > maxJSTime {
+		if e.ScheduledTime, err = strconv.ParseInt(value, 10, 64); err != nil || !isJSTime(e.ScheduledTime) {
 			p.add("header %s %q: it is milliseconds since the epoch, 0 to %d", name, value, int64(maxJSTime))
 		}
 	case HeaderCron:
@@ -388,3 +388,6 @@ func ParseAckSubject(subject string) (origin Origin, stored time.Time, pending u
 	origin = Origin{Stream: t[0], Consumer: t[1], Seq: seq, Deliveries: delivered, AckSubject: subject}
 	return origin, time.Unix(0, nanos), pending, nil
 }
+
+// isJSTime reports whether JavaScript has such a time, in milliseconds since the epoch.
+func isJSTime(ms int64) bool { return ms >= 0 && ms <= maxJSTime }

@@ -12,7 +12,8 @@ import (
 var testDecoder = Decoder{Subjects: DefaultPrefix, ReplyPrefixes: []string{"_INBOX."}}
 
 func stored(kind, owner, worker string) Origin {
-	return Origin{Stream: "PINWHEEL_EVENTS", Subject: "pinwheel.events.3." + kind + "." + owner + "." + worker, Seq: 42, Deliveries: 1}
+	return Origin{Stream: "PINWHEEL_EVENTS", Subject: "pinwheel.events.3." + kind + "." + owner + "." + worker, Seq: 42,
+		Deliveries: 1}
 }
 
 var storedAt = time.Unix(1_700_000_000, 0)
@@ -20,8 +21,10 @@ var storedAt = time.Unix(1_700_000_000, 0)
 func TestDecodeComplete(t *testing.T) {
 	t.Parallel()
 	h := Header{
-		"Reply-To": {"_INBOX.a.1"}, "Event-Id": {"e-1"}, "Deadline": {"2026-01-02T15:04:05.123Z"}, "Worker-Version": {"3-abc"},
-		"Http-Method": {"PUT"}, "Http-Url": {"/a/b?c=d"}, "Http-Header-X-One": {"1", "2"}, "Nats-Msg-Id": {"m"}, "Mine": {"x"},
+		"Reply-To": {"_INBOX.a.1"}, "Event-Id": {"e-1"}, "Deadline": {"2026-01-02T15:04:05.123Z"},
+		"Worker-Version": {"3-abc"},
+		"Http-Method":    {"PUT"}, "Http-Url": {"/a/b?c=d"}, "Http-Header-X-One": {"1", "2"}, "Nats-Msg-Id": {"m"},
+		"Mine": {"x"},
 	}
 	e, f := testDecoder.Decode(stored("fetch", "acme", "hello"), h, []byte("body"), storedAt)
 	require.Nil(t, f)
@@ -33,7 +36,8 @@ func TestDecodeComplete(t *testing.T) {
 	}, e)
 	require.Equal(t, "acme/hello", e.Target())
 
-	e, f = testDecoder.Decode(stored("scheduled", "acme", "hello"), Header{"Scheduled-Time": {"8640000000000000"}, "Cron": {"0 * * * *"}}, nil, storedAt)
+	e, f = testDecoder.Decode(stored("scheduled", "acme", "hello"), Header{"Scheduled-Time": {"8640000000000000"},
+		"Cron": {"0 * * * *"}}, nil, storedAt)
 	require.Nil(t, f)
 	require.Equal(t, int64(8_640_000_000_000_000), e.ScheduledTime)
 	require.Equal(t, "0 * * * *", e.Cron)
@@ -53,7 +57,8 @@ func TestDecodeDefaults(t *testing.T) {
 		{nil, "x", "42", "POST", "http://hello.acme.pinwheel/"},
 		{Header{"Nats-Msg-Id": {"m"}, "Http-Url": {"/"}}, "", "m", "GET", "http://hello.acme.pinwheel/"},
 		{Header{"nats-msg-id": {"m"}, "event-id": {"e"}}, "", "e", "GET", "http://hello.acme.pinwheel/"},
-		{Header{"Http-Url": {"https://shop.example/x"}, "Http-Method": {"DELETE"}}, "", "42", "DELETE", "https://shop.example/x"},
+		{Header{"Http-Url": {"https://shop.example/x"}, "Http-Method": {"DELETE"}}, "", "42", "DELETE",
+			"https://shop.example/x"},
 		{Header{"Http-Url": {"//x/y"}}, "", "42", "GET", "http://hello.acme.pinwheel//x/y"},
 		{Header{"Event-Id": {""}}, "", "42", "GET", "http://hello.acme.pinwheel/"},
 		// A message that tries to look like one of the server's is a user's like any other.
@@ -76,37 +81,54 @@ func TestDecodeMalformed(t *testing.T) {
 	}{
 		{"other subject", Origin{Subject: "other.events.3.fetch.o.w"}, nil, "", "is not pinwheel.events.KIND.OWNER.WORKER"},
 		{"too few tokens", Origin{Subject: "pinwheel.events.3.fetch.o"}, nil, "", "is not pinwheel.events.KIND.OWNER.WORKER"},
-		{"too many tokens", Origin{Subject: "pinwheel.events.3.fetch.o.w.x"}, nil, "", "is not pinwheel.events.KIND.OWNER.WORKER"},
+		{"too many tokens", Origin{Subject: "pinwheel.events.3.fetch.o.w.x"}, nil, "",
+			"is not pinwheel.events.KIND.OWNER.WORKER"},
 		{"no lane", Origin{Subject: "pinwheel.events.16.fetch.o.w"}, nil, "", "is not pinwheel.events.KIND.OWNER.WORKER"},
 		{"unknown kind", stored("fetsch", "o", "w"), nil, "", `kind "fetsch": it is one of fetch, task, scheduled`},
 		{"owner", stored("task", "ö", "w"), nil, "", `owner "ö": a name is`},
 		{"worker", stored("task", "o", strings.Repeat("w", 65)), nil, "", "worker"},
-		{"reply to JetStream", stored("task", "o", "w"), Header{"Reply-To": {"$JS.API.STREAM.DELETE.X"}}, "", "never go to subjects of NATS or Pinwheel"},
-		{"reply to system", stored("task", "o", "w"), Header{"Reply-To": {"$SYS.x"}}, "", "never go to subjects of NATS or Pinwheel"},
-		{"reply to ourselves", stored("task", "o", "w"), Header{"Reply-To": {"pinwheel.events.task.o.w"}}, "", "never go to subjects of NATS or Pinwheel"},
+		{"reply to JetStream", stored("task", "o", "w"), Header{"Reply-To": {"$JS.API.STREAM.DELETE.X"}}, "",
+			"never go to subjects of NATS or Pinwheel"},
+		{"reply to system", stored("task", "o", "w"), Header{"Reply-To": {"$SYS.x"}}, "",
+			"never go to subjects of NATS or Pinwheel"},
+		{"reply to ourselves", stored("task", "o", "w"), Header{"Reply-To": {"pinwheel.events.task.o.w"}}, "",
+			"never go to subjects of NATS or Pinwheel"},
 		{"reply elsewhere", stored("task", "o", "w"), Header{"Reply-To": {"orders.new"}}, "", "it must begin with _INBOX."},
-		{"reply to wildcard", stored("task", "o", "w"), Header{"Reply-To": {"_INBOX.*"}}, "", "not a subject that can be published to"},
-		{"reply with a space", stored("task", "o", "w"), Header{"Reply-To": {"_INBOX.a b"}}, "", "not a subject that can be published to"},
-		{"reply with an empty token", stored("task", "o", "w"), Header{"Reply-To": {"_INBOX..a"}}, "", "not a subject that can be published to"},
-		{"reply with empty", stored("task", "o", "w"), Header{"Reply-To": {""}}, "", "not a subject that can be published to"},
-		{"reply twice", stored("task", "o", "w"), Header{"Reply-To": {"_INBOX.a", "_INBOX.b"}}, "", "header Reply-To does not appear once"},
-		{"reply twice by case", stored("task", "o", "w"), Header{"Reply-To": {"_INBOX.a"}, "reply-to": {"_INBOX.b"}}, "", "header Reply-To does not appear once"},
-		{"long id", stored("task", "o", "w"), Header{"Event-Id": {strings.Repeat("x", 257)}}, "", "at most 256 bytes of UTF-8"},
+		{"reply to wildcard", stored("task", "o", "w"), Header{"Reply-To": {"_INBOX.*"}}, "",
+			"not a subject that can be published to"},
+		{"reply with a space", stored("task", "o", "w"), Header{"Reply-To": {"_INBOX.a b"}}, "",
+			"not a subject that can be published to"},
+		{"reply with an empty token", stored("task", "o", "w"), Header{"Reply-To": {"_INBOX..a"}}, "",
+			"not a subject that can be published to"},
+		{"reply with empty", stored("task", "o", "w"), Header{"Reply-To": {""}}, "",
+			"not a subject that can be published to"},
+		{"reply twice", stored("task", "o", "w"), Header{"Reply-To": {"_INBOX.a", "_INBOX.b"}}, "",
+			"header Reply-To does not appear once"},
+		{"reply twice by case", stored("task", "o", "w"), Header{"Reply-To": {"_INBOX.a"}, "reply-to": {"_INBOX.b"}}, "",
+			"header Reply-To does not appear once"},
+		{"long id", stored("task", "o", "w"), Header{"Event-Id": {strings.Repeat("x", 257)}}, "",
+			"at most 256 bytes of UTF-8"},
 		{"id not UTF-8", stored("task", "o", "w"), Header{"Nats-Msg-Id": {"\xff"}}, "", "at most 256 bytes of UTF-8"},
 		{"deadline", stored("task", "o", "w"), Header{"Deadline": {"tomorrow"}}, "", "it is a time in RFC 3339"},
 		{"method", stored("fetch", "o", "w"), Header{"Http-Method": {"G T"}}, "", "it is an HTTP method"},
 		{"method CONNECT", stored("fetch", "o", "w"), Header{"Http-Method": {"connect"}}, "", "other than CONNECT"},
-		{"GET with a body", stored("fetch", "o", "w"), Header{"Http-Method": {"GET"}}, "x", "GET cannot carry a body, and this one has 1 bytes"},
+		{"GET with a body", stored("fetch", "o", "w"), Header{"Http-Method": {"GET"}}, "x",
+			"GET cannot carry a body, and this one has 1 bytes"},
 		{"URL", stored("fetch", "o", "w"), Header{"Http-Url": {"ftp://x/"}}, "", "absolute http or https URL"},
 		{"URL without host", stored("fetch", "o", "w"), Header{"Http-Url": {"http:///x"}}, "", "absolute http or https URL"},
 		{"URL with NUL", stored("fetch", "o", "w"), Header{"Http-Url": {"/\x00"}}, "", "absolute http or https URL"},
-		{"HTTP header name", stored("fetch", "o", "w"), Header{"Http-Header-": {"x"}}, "", "is not the name of an HTTP header"},
+		{"HTTP header name", stored("fetch", "o", "w"), Header{"Http-Header-": {"x"}}, "",
+			"is not the name of an HTTP header"},
 		{"HTTP header value", stored("fetch", "o", "w"), Header{"Http-Header-A": {"x\x00"}}, "", "NUL or a line break"},
 		{"time", stored("scheduled", "o", "w"), Header{"Scheduled-Time": {"now"}}, "", "milliseconds since the epoch"},
-		{"time too late", stored("scheduled", "o", "w"), Header{"Scheduled-Time": {"8640000000000001"}}, "", "milliseconds since the epoch"},
-		{"time before 1970", stored("scheduled", "o", "w"), Header{"Scheduled-Time": {"-1"}}, "", "milliseconds since the epoch"},
-		{"JSON", stored("task", "o", "w"), Header{"content-type": {"Application/JSON; charset=utf-8"}}, "{", "body is not the JSON"},
-		{"+json", stored("task", "o", "w"), Header{"Content-Type": {"application/cloudevents+json"}}, "", "body is not the JSON"},
+		{"time too late", stored("scheduled", "o", "w"), Header{"Scheduled-Time": {"8640000000000001"}}, "",
+			"milliseconds since the epoch"},
+		{"time before 1970", stored("scheduled", "o", "w"), Header{"Scheduled-Time": {"-1"}}, "",
+			"milliseconds since the epoch"},
+		{"JSON", stored("task", "o", "w"), Header{"content-type": {"Application/JSON; charset=utf-8"}}, "{",
+			"body is not the JSON"},
+		{"+json", stored("task", "o", "w"), Header{"Content-Type": {"application/cloudevents+json"}}, "",
+			"body is not the JSON"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			e, f := testDecoder.Decode(c.origin, c.header, []byte(c.body), storedAt)
@@ -148,7 +170,8 @@ func TestDecodeIDs(t *testing.T) {
 
 func TestDecodeMalformedKeepsReplyTo(t *testing.T) {
 	t.Parallel()
-	e, f := testDecoder.Decode(stored("fetch", "o", "w"), Header{"Reply-To": {"_INBOX.a"}, "Http-Url": {"nonsense"}}, nil, storedAt)
+	e, f := testDecoder.Decode(stored("fetch", "o", "w"), Header{"Reply-To": {"_INBOX.a"}, "Http-Url": {"nonsense"}}, nil,
+		storedAt)
 	require.NotNil(t, f)
 	require.Equal(t, "_INBOX.a", e.ReplyTo)
 	e, f = testDecoder.Decode(stored("fetch", "o", "w"), Header{"Reply-To": {"$JS.x"}}, nil, storedAt)
@@ -210,7 +233,8 @@ func BenchmarkDecode(b *testing.B) {
 		header Header
 	}{
 		{"task", stored("task", "acme", "hello"), Header{"Reply-To": {"_INBOX.abc.1"}, "Nats-Msg-Id": {"acme:1"}}},
-		{"task JSON", stored("task", "acme", "hello"), Header{"Reply-To": {"_INBOX.abc.1"}, "Content-Type": {"application/json"}}},
+		{"task JSON", stored("task", "acme", "hello"),
+			Header{"Reply-To": {"_INBOX.abc.1"}, "Content-Type": {"application/json"}}},
 		{"fetch", stored("fetch", "acme", "hello"), Header{
 			"Reply-To": {"_INBOX.abc.1"}, "Event-Id": {"e"}, "Deadline": {"2026-01-02T15:04:05.123Z"}, "Http-Url": {"/a?b=c"},
 			"Http-Method": {"POST"}, "Http-Header-Content-Type": {"application/json"}, "Http-Header-Accept": {"*/*"},
@@ -242,17 +266,20 @@ func TestReplyPrefixOfTheOwner(t *testing.T) {
 	d := Decoder{Subjects: DefaultPrefix, ReplyPrefixes: []string{"_INBOX.{owner}.", "_REPLIES_{owner}."}}
 	for subject, want := range map[string]bool{
 		"_INBOX.acme.x": true, "_INBOX.acme.x.y": true, "_REPLIES_acme.1": true,
-		"_INBOX.acme": false, "_INBOX.acme2.x": false, "_INBOX.beta.x": false, "_INBOX.x": false, "_INBOX.{owner}.x": false, "_REPLIES_acme2.1": false,
+		"_INBOX.acme": false, "_INBOX.acme2.x": false, "_INBOX.beta.x": false, "_INBOX.x": false, "_INBOX.{owner}.x": false,
+		"_REPLIES_acme2.1": false,
 	} {
 		require.Equal(t, want, d.CheckReplyTo(subject, "acme") == nil, subject)
-		e, failure := d.Decode(Origin{Subject: "pinwheel.events.3.task.acme.w"}, Header{"Reply-To": {subject}}, nil, time.Now())
+		e, failure := d.Decode(Origin{Subject: "pinwheel.events.3.task.acme.w"}, Header{"Reply-To": {subject}}, nil,
+			time.Now())
 		require.Equal(t, want, failure == nil, subject)
 		require.Equal(t, want, e.ReplyTo != "", subject)
 	}
 	require.Error(t, d.CheckReplyTo("_INBOX..x", ""), "no owner, no inbox")
 	for prefix, want := range map[string]bool{
 		"_INBOX.{owner}.": true, "_INBOX_{owner}.": true, "_INBOX.": true, "x": true,
-		"_INBOX.{owner}": false, "{owner}{owner}.": false, "": false, "a.*.": false, "$JS.": false, "pinwheel.x": false, "a{owner}.{owner}.": false,
+		"_INBOX.{owner}": false, "{owner}{owner}.": false, "": false, "a.*.": false, "$JS.": false, "pinwheel.x": false,
+		"a{owner}.{owner}.": false,
 	} {
 		require.Equal(t, want, CheckReplyPrefix(prefix, DefaultPrefix) == nil, prefix)
 	}

@@ -30,7 +30,8 @@ func ParseDeliverAfter(value string) (time.Duration, error) {
 	after, err := time.ParseDuration(value)
 	if err != nil {
 		// Go's own numbers may have hexadecimal digits and underscores: these may not.
-		if seconds, err2 := strconv.ParseFloat(value, 64); err2 == nil && !strings.ContainsAny(value, "xX_pP") && seconds <= MaxDelay.Seconds() {
+		if seconds, err2 := strconv.ParseFloat(value, 64); err2 == nil && !strings.ContainsAny(value, "xX_pP") &&
+			seconds <= MaxDelay.Seconds() {
 			after, err = time.Duration(max(-1, seconds)*float64(time.Second)), nil
 		}
 	}

@@ -53,7 +53,8 @@ func TestDeliverHeaders(t *testing.T) {
 }
 
 func FuzzDeliverHeaders(f *testing.F) {
-	for _, s := range []string{"90", "1.5", "1h30m", "-1", "NaN", "1e9", "Inf", "0x1p4", "2026-01-02T15:04:05.123Z", "9999-12-31T23:59:60Z", " 1", "1_0", "٣"} {
+	for _, s := range []string{"90", "1.5", "1h30m", "-1", "NaN", "1e9", "Inf", "0x1p4", "2026-01-02T15:04:05.123Z",
+		"9999-12-31T23:59:60Z", " 1", "1_0", "٣"} {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, at, after string) {
@@ -83,12 +84,14 @@ func TestScheduleSubjects(t *testing.T) {
 	earlier := *e
 	earlier.Key = "PINWHEEL_EVENTS-42"
 	require.Equal(t, s.Anywhere(&earlier), s.AnywhereEarlier(e))
-	got, f := testDecoder.DecodeParked(Origin{Stream: "S", Seq: 3, Subject: s.Due(&earlier)}, EncodeParked(e), nil, storedAt)
+	got, f := testDecoder.DecodeParked(Origin{Stream: "S", Seq: 3, Subject: s.Due(&earlier)}, EncodeParked(e), nil,
+		storedAt)
 	require.Nil(t, f)
 	require.Equal(t, s.Waiting(&earlier), s.Waiting(got), "what an earlier binary has put off stays under its key")
 	require.Equal(t, "pinwheel.schedules.at.*.*.acme.*.*.*", s.WaitingEvents("acme", "", ""))
 	require.Contains(t, s.Waiting(e), strings.Split(s.WaitingEvents("acme", "hello", "a b.>*"), ".")[7])
-	for _, foreign := range []string{s.AllEvents(), s.AllCalls(), s.AllDead(), s.AllBodies(), s.AllCancels(), s.AllUnschedules()} {
+	for _, foreign := range []string{s.AllEvents(), s.AllCalls(), s.AllDead(), s.AllBodies(), s.AllCancels(),
+		s.AllUnschedules()} {
 		require.False(t, strings.HasPrefix(foreign, "pinwheel.schedules."), "who may publish to %s may not reach the schedules", foreign)
 	}
 	lanes := map[string]int{}
@@ -105,7 +108,8 @@ func TestTickRoundTrip(t *testing.T) {
 	t.Parallel()
 	s := Subjects("pinwheel")
 	at := time.Unix(1_700_000_000, 0)
-	for overlap, key := range map[Overlap]string{"": "cron~n~1700000000", OverlapForbid: "forbid~n", OverlapReplace: "replace~n"} {
+	for overlap, key := range map[Overlap]string{"": "cron~n~1700000000", OverlapForbid: "forbid~n",
+		OverlapReplace: "replace~n"} {
 		e := NewTick(s, "acme", "hello", Schedule{Name: "n", Cron: "* * * * *", Overlap: overlap}, at)
 		got, f := testDecoder.DecodeParked(Origin{Stream: "S", Seq: 3, Subject: s.Due(e)}, EncodeParked(e), nil, storedAt)
 		require.Nil(t, f)

@@ -197,7 +197,8 @@ func checkSplit(what string, split []Share) error {
 // CheckPercent checks a share: above 0, at most 100, two digits after the point. What rounds to nothing, or to
 // everything, is none.
 func CheckPercent(p float64) error {
-	if !(p > 0 && p <= 100) || math.Abs(p*100-math.Round(p*100)) > 1e-6 || Points(p) == 0 || p < 100 && Points(p) == splitPoints {
+	if !(p > 0 && p <= 100) || math.Abs(p*100-math.Round(p*100)) > 1e-6 || Points(p) == 0 ||
+		p < 100 && Points(p) == splitPoints {
 		return fmt.Errorf("percentage %v: it is above 0, at most 100, with at most two digits after the point", p)
 	}
 	return nil

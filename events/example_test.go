@@ -34,7 +34,8 @@ func ExampleDecoder_Decode() {
 }
 
 func ExampleDecodeReply() {
-	message := (&events.Reply{Status: 200, Headers: []string{"content-type", "text/plain"}, Body: []byte("hello"), EventID: "e1", Attempt: 1}).Encode()
+	message := (&events.Reply{Status: 200, Headers: []string{"content-type", "text/plain"}, Body: []byte("hello"),
+		EventID: "e1", Attempt: 1}).Encode()
 	reply, err := events.DecodeReply(message, []byte("hello"))
 	if err != nil {
 		fmt.Println(err)

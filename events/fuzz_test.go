@@ -68,7 +68,8 @@ func FuzzParseAckSubject(f *testing.F) {
 	f.Add("$JS.ACK.hub.ACCHASH.S.C.2.33.4.1700000000000000000.5.x")
 	f.Fuzz(func(t *testing.T, subject string) {
 		origin, _, _, err := ParseAckSubject(subject)
-		if err == nil && (!strings.HasPrefix(subject, "$JS.ACK.") || origin.Stream == "" || origin.Consumer == "" || origin.Deliveries < 1) {
+		if err == nil && (!strings.HasPrefix(subject, "$JS.ACK.") || origin.Stream == "" || origin.Consumer == "" ||
+			origin.Deliveries < 1) {
 			t.Fatalf("%q: %+v", subject, origin)
 		}
 	})
@@ -79,7 +80,8 @@ func FuzzParseStored(f *testing.F) {
 	f.Add("pinwheel.events.16.fetch.acme.hello")
 	f.Fuzz(func(t *testing.T, subject string) {
 		lane, kind, owner, worker, ok := Subjects(DefaultPrefix).ParseStored(subject)
-		if ok && (lane < 0 || lane >= Lanes || strings.Contains(kind+owner+worker, ".") || kind == "" || owner == "" || worker == "") {
+		if ok && (lane < 0 || lane >= Lanes || strings.Contains(kind+owner+worker, ".") || kind == "" || owner == "" ||
+			worker == "") {
 			t.Fatal(subject)
 		}
 	})
@@ -149,7 +151,8 @@ func FuzzDecodeReply(f *testing.F) {
 }
 
 func FuzzDecodeDeadLetter(f *testing.F) {
-	d := NewDeadLetter(&Event{Header: Header{"Nats-Msg-Id": {"1"}, "X": {"y"}}, Origin: stored("task", "a", "b")}, f2(), "1-a", "n", 1, time.Unix(1, 0))
+	d := NewDeadLetter(&Event{Header: Header{"Nats-Msg-Id": {"1"}, "X": {"y"}}, Origin: stored("task", "a", "b")}, f2(),
+		"1-a", "n", 1, time.Unix(1, 0))
 	var text strings.Builder
 	for name, values := range d.Encode() {
 		text.WriteString(name + ": " + values[0] + "\n")
@@ -181,9 +184,11 @@ func FuzzDecodeDeadLetter(f *testing.F) {
 }
 
 func FuzzParseLetter(f *testing.F) {
-	d := NewDeadLetter(&Event{Header: Header{"Nats-Msg-Id": {"1"}, "X": {"y\xff"}}, Origin: stored("task", "a", "b")}, f2(), "1-a", "n", 1, time.Unix(1, 0))
+	d := NewDeadLetter(&Event{Header: Header{"Nats-Msg-Id": {"1"}, "X": {"y\xff"}}, Origin: stored("task", "a", "b")},
+		f2(), "1-a", "n", 1, time.Unix(1, 0))
 	d.Hook, d.History, d.Body = DeadHook{Worker: "w"}, []FailedRun{{At: time.Unix(2, 0), Attempt: 1}}, []byte{0xff}
-	for _, l := range []*DeadLetter{d, {Failure: *f2(), Stream: "S", StreamSeq: 1, At: time.Unix(1, 0), FirstAt: time.Unix(1, 0), Body: []byte("é")}} {
+	for _, l := range []*DeadLetter{d, {Failure: *f2(), Stream: "S", StreamSeq: 1, At: time.Unix(1, 0),
+		FirstAt: time.Unix(1, 0), Body: []byte("é")}} {
 		text, err := json.Marshal(l.JSON(true))
 		if err != nil {
 			f.Fatal(err)
@@ -195,7 +200,8 @@ func FuzzParseLetter(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if subject := Subjects(DefaultPrefix).DeadLetter(d, d.Failure.Reason); !validPublishSubject(subject) && len(subject) < 1024 {
+		if subject := Subjects(DefaultPrefix).DeadLetter(d, d.Failure.Reason); !validPublishSubject(subject) &&
+			len(subject) < 1024 {
 			t.Fatalf("%q", subject)
 		}
 		again, err := json.Marshal(d.JSON(true))
@@ -221,10 +227,12 @@ func FuzzParseBlock(f *testing.F) {
 		if again := ParseBlock(h.Block()); !maps.EqualFunc(h, again, slices.Equal) {
 			t.Fatalf("%q is read as %q, and then as %q", block, h, again)
 		}
-		d := &DeadLetter{Kind: "task", StreamSeq: 1, At: time.Unix(2, 0), FirstAt: time.Unix(1, 0), Failure: *f2(), Body: []byte("body")}
+		d := &DeadLetter{Kind: "task", StreamSeq: 1, At: time.Unix(2, 0), FirstAt: time.Unix(1, 0), Failure: *f2(),
+			Body: []byte("body")}
 		d.KeepBlock(h.Block())
 		got, err := DecodeDeadLetter(1, d.Encode(), d.Data())
-		if err != nil || got.Kind != "task" || !bytes.Equal(got.Block, d.Block) || !bytes.Equal(got.Body, d.Body) || !maps.EqualFunc(h, got.Header, slices.Equal) {
+		if err != nil || got.Kind != "task" || !bytes.Equal(got.Block, d.Block) || !bytes.Equal(got.Body, d.Body) ||
+			!maps.EqualFunc(h, got.Header, slices.Equal) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		if err := got.Header.CheckWritable(); (err == nil) == (d.Header.CheckWritable() != nil) {

@@ -38,10 +38,11 @@ func (h Header) Set(name, value string) { h[name] = []string{value} }
 
 // Headers of a request (docs/reference/wire.md, "Request headers").
 const (
-	HeaderReplyTo       = "Reply-To"       // subject the reply goes to
-	HeaderEventID       = "Event-Id"       // the publisher's id of the event
-	HeaderDeadline      = "Deadline"       // RFC 3339: after it no requester waits for the reply
-	HeaderWorkerVersion = "Worker-Version" // request: run exactly this version, or the one with this alias; reply: which one ran
+	HeaderReplyTo  = "Reply-To" // subject the reply goes to
+	HeaderEventID  = "Event-Id" // the publisher's id of the event
+	HeaderDeadline = "Deadline" // RFC 3339: after it no requester waits for the reply
+	// request: run exactly this version, or the one with this alias; reply: which one ran
+	HeaderWorkerVersion = "Worker-Version"
 	HeaderVersionKey    = "Version-Key"    // chooses the version in a split; default Event-Id
 	HeaderTraceParent   = "traceparent"    // W3C Trace Context
 	HeaderTraceState    = "tracestate"     // W3C Trace Context

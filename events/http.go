@@ -217,7 +217,8 @@ func (c *CORS) validate() error {
 			}
 			continue
 		}
-		if u, err := url.Parse(o); err != nil || u.Scheme == "" || u.Host == "" || o != strings.ToLower(u.Scheme+"://"+u.Host) {
+		if u, err := url.Parse(o); err != nil || u.Scheme == "" || u.Host == "" ||
+			o != strings.ToLower(u.Scheme+"://"+u.Host) {
 			return fmt.Errorf("http.cors.origins[%d] is %q: an origin is https://HOST in lower case without a path, or it is %s, %s or %s", i, o, OriginReflective, OriginAny, OriginNone)
 		}
 	}

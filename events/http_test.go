@@ -24,9 +24,12 @@ func TestRoutesAreRead(t *testing.T) {
 		require.Equal(t, text, got.String())
 	}
 	for text, want := range map[string]string{
-		"": "a route is HOST/PATH", "shop.example": "a route is HOST/PATH", "/x": `host ""`, "https://a/x": `host "https:"`, "a:80/x": `host "a:80"`, "A.example/x": `host "A.example"`,
-		"*/x": `host "*"`, "a.*.b/x": `host "a.*.b"`, "a..b/x": "host", "-a/x": "host", "a_b/x": "host", "a/*/x": "* only at the end", "a/x?y": "its path has", "a/x y": "its path has",
-		"a/../x": "no segment", "a/x/%2e": "no segment", "a/%zz": "its path has", "a/" + strings.Repeat("x", 1024): "at most 1024 bytes", strings.Repeat("a.", 130) + "b/": "host",
+		"": "a route is HOST/PATH", "shop.example": "a route is HOST/PATH", "/x": `host ""`, "https://a/x": `host "https:"`,
+		"a:80/x": `host "a:80"`, "A.example/x": `host "A.example"`,
+		"*/x": `host "*"`, "a.*.b/x": `host "a.*.b"`, "a..b/x": "host", "-a/x": "host", "a_b/x": "host",
+		"a/*/x": "* only at the end", "a/x?y": "its path has", "a/x y": "its path has",
+		"a/../x": "no segment", "a/x/%2e": "no segment", "a/%zz": "its path has",
+		"a/" + strings.Repeat("x", 1024): "at most 1024 bytes", strings.Repeat("a.", 130) + "b/": "host",
 	} {
 		_, err := events.ParseRoute(text)
 		require.ErrorContains(t, err, want, text)
@@ -39,8 +42,10 @@ func TestHostsAreGranted(t *testing.T) {
 		grant, host string
 		want        bool
 	}{
-		{"a.test", "a.test", true}, {"a.test", "b.a.test", false}, {"a.test", "*.a.test", false}, {"*.a.test", "a.test", false}, {"*.a.test", "b.a.test", true},
-		{"*.a.test", "c.b.a.test", true}, {"*.a.test", "*.a.test", true}, {"*.a.test", "*.b.a.test", true}, {"*.b.a.test", "*.a.test", false}, {"*.a.test", "ba.test", false},
+		{"a.test", "a.test", true}, {"a.test", "b.a.test", false}, {"a.test", "*.a.test", false},
+		{"*.a.test", "a.test", false}, {"*.a.test", "b.a.test", true},
+		{"*.a.test", "c.b.a.test", true}, {"*.a.test", "*.a.test", true}, {"*.a.test", "*.b.a.test", true},
+		{"*.b.a.test", "*.a.test", false}, {"*.a.test", "ba.test", false},
 		{"*", "x", true}, {"*", "*.x", true}, {"a.test", "aatest", false},
 	} {
 		require.Equal(t, c.want, events.Policy{Hosts: []string{"other", c.grant}}.GrantsHost(c.host), "%+v", c)
@@ -58,7 +63,8 @@ func TestHTTPOfASpec(t *testing.T) {
 	t.Parallel()
 	good := events.Spec{Secrets: []string{"TOKEN"}, HTTP: &events.HTTP{
 		Routes: []string{"a.test/*"}, Base: "/shop/%20&", Delivery: events.DeliverStored, MaxBody: 10 << 20, Auth: "TOKEN",
-		Public: events.PublicPaths{"GET": {"/health", "/a/:id/*"}, "*": {"/*"}}, CORS: &events.CORS{Origins: []string{"https://a.test", "http://localhost:8080"}, Credentials: true},
+		Public: events.PublicPaths{"GET": {"/health", "/a/:id/*"}, "*": {"/*"}},
+		CORS:   &events.CORS{Origins: []string{"https://a.test", "http://localhost:8080"}, Credentials: true},
 	}}
 	require.NoError(t, good.Validate())
 	for want, change := range map[string]func(*events.HTTP){
@@ -114,10 +120,12 @@ func FuzzPublicPaths(f *testing.F) {
 		}
 		literal, _, _ := strings.Cut(pattern, ":")
 		p := events.NewPath(path)
-		require.True(t, strings.HasPrefix(p.Canonical(), events.PathKey(strings.TrimSuffix(literal, "*"))), "%q %q", pattern, path)
+		require.True(t, strings.HasPrefix(p.Canonical(), events.PathKey(strings.TrimSuffix(literal, "*"))), "%q %q", pattern,
+			path)
 		require.False(t, events.DotSegment(p.URL()) || events.DotSegment(p.Canonical()))
 		path = p.Canonical()
-		require.LessOrEqual(t, strings.Count(strings.TrimSuffix(pattern, "*"), "/"), strings.Count(path, "/"), "%q %q", pattern, path)
+		require.LessOrEqual(t, strings.Count(strings.TrimSuffix(pattern, "*"), "/"), strings.Count(path, "/"), "%q %q",
+			pattern, path)
 	})
 }
 

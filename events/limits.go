@@ -17,12 +17,14 @@ type Limits struct {
 
 // DefaultLimits are the limits of a worker whose manifest has none.
 var DefaultLimits = Limits{
-	CPU: Millis(50 * time.Millisecond), Wall: Millis(30 * time.Second), HeapMB: 128, Subrequests: 50, Sends: 1000, LogBytes: 64 << 10,
+	CPU: Millis(50 * time.Millisecond), Wall: Millis(30 * time.Second), HeapMB: 128, Subrequests: 50, Sends: 1000,
+	LogBytes: 64 << 10,
 }
 
 // MaxLimits are the largest limits that a manifest may have.
 var MaxLimits = Limits{
-	CPU: Millis(5 * time.Minute), Wall: Millis(15 * time.Minute), HeapMB: 512, Subrequests: 1000, Sends: 100_000, LogBytes: 1 << 20,
+	CPU: Millis(5 * time.Minute), Wall: Millis(15 * time.Minute), HeapMB: 512, Subrequests: 1000, Sends: 100_000,
+	LogBytes: 1 << 20,
 }
 
 // OrDefault sets the limits that are zero.

@@ -58,7 +58,8 @@ func (l *RequestLog) Wants(status int) bool {
 
 func (l *RequestLog) validate() error {
 	if l != nil && l.Level != "" && !slices.Contains(RequestLevels[:], l.Level) {
-		return fmt.Errorf("http.log.level is %q: it is one of %s, %s, %s, %s", l.Level, RequestsNone, RequestsMinimal, RequestsStandard, RequestsFull)
+		return fmt.Errorf("http.log.level is %q: it is one of %s, %s, %s, %s", l.Level, RequestsNone, RequestsMinimal, RequestsStandard,
+			RequestsFull)
 	}
 	return nil
 }

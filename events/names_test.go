@@ -11,7 +11,8 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{
 		"a": true, "A_b-9": true, strings.Repeat("x", 64): true,
-		"": false, strings.Repeat("x", 65): false, "a.b": false, "a*": false, ">": false, "a b": false, "ä": false, "a/b": false, "~": false, "a\n": false,
+		"": false, strings.Repeat("x", 65): false, "a.b": false, "a*": false, ">": false, "a b": false, "ä": false,
+		"a/b": false, "~": false, "a\n": false,
 	} {
 		require.Equal(t, ok, ValidName(name), name)
 		require.Equal(t, ok, CheckName("owner", name) == nil, name)
@@ -64,11 +65,13 @@ func TestSubjects(t *testing.T) {
 	owner, ok := s.ParseParked(s.Parked(e))
 	require.True(t, ok)
 	require.Equal(t, "acme", owner)
-	for _, bad := range []string{"pinwheel.parked.acme", s.ParkedAnchor(), "pinwheel.parked.a*b.x", "other.parked.acme.x", ""} {
+	for _, bad := range []string{"pinwheel.parked.acme", s.ParkedAnchor(), "pinwheel.parked.a*b.x", "other.parked.acme.x",
+		""} {
 		_, ok := s.ParseParked(bad)
 		require.False(t, ok, bad)
 	}
-	require.Equal(t, "pinwheel.dead.~.~.unknown.malformed.S.9", s.Dead(&Event{Owner: "a.b", Worker: "*", Origin: e.Origin}, ReasonMalformed))
+	require.Equal(t, "pinwheel.dead.~.~.unknown.malformed.S.9", s.Dead(&Event{Owner: "a.b", Worker: "*", Origin: e.Origin},
+		ReasonMalformed))
 	require.Equal(t, "pinwheel.dead.acme.*.*.cpu.*.*", s.DeadFilter("acme", "", "", ReasonCPU))
 	require.Equal(t, "pinwheel.dead.*.*.*.*.*.*", s.DeadFilter("", "", "", ""))
 	require.True(t, s.Owned("pinwheel.x"))
@@ -81,7 +84,8 @@ func TestParseStored(t *testing.T) {
 	lane, kind, owner, worker, ok := s.ParseStored("pw.events.15.task.a.b")
 	require.True(t, ok)
 	require.Equal(t, []any{15, "task", "a", "b"}, []any{lane, kind, owner, worker})
-	for _, bad := range []string{"pw.events.16.task.a.b", "pw.events.-1.task.a.b", "pw.events.x.task.a.b", "pw.events.1.task.a", "pw.events.1.task.a.b.c", "pw.events.1.task..b", "pw.pin", "pinwheel.events.1.task.a.b", ""} {
+	for _, bad := range []string{"pw.events.16.task.a.b", "pw.events.-1.task.a.b", "pw.events.x.task.a.b",
+		"pw.events.1.task.a", "pw.events.1.task.a.b.c", "pw.events.1.task..b", "pw.pin", "pinwheel.events.1.task.a.b", ""} {
 		_, _, _, _, ok := s.ParseStored(bad)
 		require.False(t, ok, bad)
 	}
@@ -112,7 +116,8 @@ func TestHeader(t *testing.T) {
 	require.Equal(t, []string{"1", "", "", ""}, []string{h.Get("A"), h.Get("B"), h.Get("C"), h.Get("a")})
 	h.Set("A", "3")
 	require.Equal(t, []string{"3"}, h["A"])
-	for name, want := range map[string]bool{"Nats-Msg-Id": true, "nats-x": true, "STATUS": true, "Description": true, "Statuses": false, "Nats": false} {
+	for name, want := range map[string]bool{"Nats-Msg-Id": true, "nats-x": true, "STATUS": true, "Description": true,
+		"Statuses": false, "Nats": false} {
 		require.Equal(t, want, serverHonoured(name), name)
 	}
 }
@@ -130,7 +135,8 @@ func TestFailures(t *testing.T) {
 	require.ErrorContains(t, err, "one of exception, cpu")
 	// Design §4.
 	for r, status := range map[Reason]int{
-		ReasonException: 500, ReasonCPU: 429, ReasonMemory: 429, ReasonTimeout: 504, ReasonNoWorker: 404, ReasonNoHandler: 501,
+		ReasonException: 500, ReasonCPU: 429, ReasonMemory: 429, ReasonTimeout: 504, ReasonNoWorker: 404,
+		ReasonNoHandler: 501,
 		ReasonMalformed: 400, ReasonExpired: 503, ReasonCrash: 503, ReasonTooLarge: 500, ReasonUnavailable: 503,
 	} {
 		require.Equal(t, status, r.Status(), r)

@@ -97,7 +97,8 @@ func checkNATS(bindings map[string]NATSSubjects) error {
 		if len(b.Publish) == 0 && len(b.Request) == 0 {
 			return fmt.Errorf("nats.%s has neither publish nor request: name the subjects", name)
 		}
-		for _, err := range []error{checkSubjects("nats."+name+".publish", b.Publish), checkSubjects("nats."+name+".request", b.Request)} {
+		for _, err := range []error{checkSubjects("nats."+name+".publish", b.Publish),
+			checkSubjects("nats."+name+".request", b.Request)} {
 			if err != nil {
 				return err
 			}

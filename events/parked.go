@@ -69,7 +69,8 @@ func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored 
 	at, err3 := time.Parse(time.RFC3339Nano, header.Get(headerParkedStored))
 	if err != nil || err2 != nil || err3 != nil || attempt < 1 || crashes < 0 {
 		origin.Subject = parkedSubject
-		e := &Event{Header: original, Body: body, Stored: stored, Origin: origin, Attempt: 1, ID: strconv.FormatUint(origin.Seq, 10)}
+		e := &Event{Header: original, Body: body, Stored: stored, Origin: origin, Attempt: 1,
+			ID: strconv.FormatUint(origin.Seq, 10)}
 		return e, Fail(ReasonMalformed, "parked message %d does not have the headers of a parked event", origin.Seq)
 	}
 	e, failure := d.Decode(origin, original, body, at)

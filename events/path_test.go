@@ -36,15 +36,16 @@ func TestPaths(t *testing.T) {
 		"/a%zz":                  {"/a%zz", "/a%25zz", none},
 		"/a%2":                   {"/a%2", "/a%252", none},
 		"/plan.txt%3Fx%23y":      {"/plan.txt%3Fx%23y", "/plan.txt%3Fx%23y", "/plan.txt?x#y"},
-		"/caf\u00e9 \"<|>%c3%a9": {"/caf%C3%A9%20%22%3C%7C%3E%c3%a9", "/caf%C3%A9%20%22%3C%7C%3E%C3%A9", "/caf\u00e9 \"<|>\u00e9"},
-		"/%2e%2e%2fprivate/x":    {"/%2e%2e%2fprivate/x", "/..%2Fprivate/x", none},
-		"/[%5b]%21!":             {"/[%5b]%21!", "/%5B%5B%5D!!", "/[[]!!"},
-		"no/slash":               {"/no/slash", "/no/slash", "/no/slash"},
-		"/private/plan.txt/":     {"/private/plan.txt/", "/private/plan.txt/", "/private/plan.txt/"},
-		"/..;/private":           {"/..;/private", "/..;/private", "/..;/private"},
-		"/%252e%252e/private":    {"/%252e%252e/private", "/%252e%252e/private", "/%2e%2e/private"},
-		"/.../x":                 {"/.../x", "/.../x", "/.../x"},
-		"/x/%2e%2e%2e/y":         {"/x/%2e%2e%2e/y", "/x/.../y", "/x/.../y"},
+		"/caf\u00e9 \"<|>%c3%a9": {"/caf%C3%A9%20%22%3C%7C%3E%c3%a9", "/caf%C3%A9%20%22%3C%7C%3E%C3%A9",
+			"/caf\u00e9 \"<|>\u00e9"},
+		"/%2e%2e%2fprivate/x": {"/%2e%2e%2fprivate/x", "/..%2Fprivate/x", none},
+		"/[%5b]%21!":          {"/[%5b]%21!", "/%5B%5B%5D!!", "/[[]!!"},
+		"no/slash":            {"/no/slash", "/no/slash", "/no/slash"},
+		"/private/plan.txt/":  {"/private/plan.txt/", "/private/plan.txt/", "/private/plan.txt/"},
+		"/..;/private":        {"/..;/private", "/..;/private", "/..;/private"},
+		"/%252e%252e/private": {"/%252e%252e/private", "/%252e%252e/private", "/%2e%2e/private"},
+		"/.../x":              {"/.../x", "/.../x", "/.../x"},
+		"/x/%2e%2e%2e/y":      {"/x/%2e%2e%2e/y", "/x/.../y", "/x/.../y"},
 	} {
 		p := events.NewPath(path)
 		file, ok := p.File()
@@ -58,7 +59,8 @@ func TestPaths(t *testing.T) {
 	below, ok := events.NewPath("/%73hop/%61pi/x").Below("/shop/a%70i")
 	require.True(t, ok)
 	require.Equal(t, events.NewPath("/x"), below)
-	for path, want := range map[string]bool{"/shop": true, "/shop/": true, "/shopx": false, "/": false, "/x/../shop/y": true, "/shop/../y": false, "//shop": false, "/shop%2fx": false} {
+	for path, want := range map[string]bool{"/shop": true, "/shop/": true, "/shopx": false, "/": false,
+		"/x/../shop/y": true, "/shop/../y": false, "//shop": false, "/shop%2fx": false} {
 		_, ok := events.NewPath(path).Below("/shop")
 		require.Equal(t, want, ok, path)
 	}
@@ -71,15 +73,21 @@ func TestPatternsOfPaths(t *testing.T) {
 		pattern, path string
 		want          bool
 	}{
-		{"/private/*", "/%70rivate/x", true}, {"/%70rivate/*", "/private/x", true}, {"/private/*", "/private", false}, {"/private/*", "/private/", true},
-		{"/private/*", "/Private/x", false}, {"/private/*", "//private/x", false}, {"/private/*", "/%2570rivate/x", false}, {"/private/*", "/y/../private/x", false},
-		{"/docs/:page", "/docs/internal%2fplan.txt", false}, {"/docs/:page", "/docs/a%5cb", false}, {"/docs/:page", "/docs/a%00", false}, {"/docs/:page", "/docs/%c0%af", false},
-		{"/docs/:page", "/docs/%2e%2e%2fx", false}, {"/docs/:page", "/docs/a%20b", true}, {"/docs/:page", "/docs/", false}, {"/docs/:page", "/docs/a/", false},
-		{"/docs/a%2fb", "/docs/a%2fb", false}, {"/%3aid", "/x", false}, {"/%3aid", "/:id", true}, {"/*", "/%2f", false}, {"/*", "/", true}, {"/a%2a", "/a*", true},
+		{"/private/*", "/%70rivate/x", true}, {"/%70rivate/*", "/private/x", true}, {"/private/*", "/private", false},
+		{"/private/*", "/private/", true},
+		{"/private/*", "/Private/x", false}, {"/private/*", "//private/x", false}, {"/private/*", "/%2570rivate/x", false},
+		{"/private/*", "/y/../private/x", false},
+		{"/docs/:page", "/docs/internal%2fplan.txt", false}, {"/docs/:page", "/docs/a%5cb", false},
+		{"/docs/:page", "/docs/a%00", false}, {"/docs/:page", "/docs/%c0%af", false},
+		{"/docs/:page", "/docs/%2e%2e%2fx", false}, {"/docs/:page", "/docs/a%20b", true}, {"/docs/:page", "/docs/", false},
+		{"/docs/:page", "/docs/a/", false},
+		{"/docs/a%2fb", "/docs/a%2fb", false}, {"/%3aid", "/x", false}, {"/%3aid", "/:id", true}, {"/*", "/%2f", false},
+		{"/*", "/", true}, {"/a%2a", "/a*", true},
 	} {
 		got := events.PublicPaths{"*": {c.pattern}}.Match("GET", events.NewPath(c.path))
 		require.Equal(t, c.want, got, "%s %s", c.pattern, c.path)
-		require.Equal(t, c.want, (&events.Assets{WorkerFirst: []string{c.pattern}}).First(events.NewPath(c.path)), "%s %s", c.pattern, c.path)
+		require.Equal(t, c.want, (&events.Assets{WorkerFirst: []string{c.pattern}}).First(events.NewPath(c.path)), "%s %s",
+			c.pattern, c.path)
 	}
 }
 

@@ -83,7 +83,8 @@ const (
 var MaxPolicy = Policy{
 	Weight: 100, MaxRunning: 640_000, MaxQueued: 1_000_000, FleetMaxRunning: 10_000_000, FleetMaxQueued: 100_000_000,
 	Calls: 10_000_000, CallBurst: 10_000_000, CallBytes: 1 << 40, Sends: 10_000_000, SendBytes: 1 << 40,
-	MaxIsolates: 2000, HeapMB: 3584, MaxWorkers: 10_000, CodeBytes: 1 << 40, AssetBytes: 1 << 40, KVBytes: 1 << 40, CacheBytes: 1 << 40, ObjectBytes: 1 << 40,
+	MaxIsolates: 2000, HeapMB: 3584, MaxWorkers: 10_000, CodeBytes: 1 << 40, AssetBytes: 1 << 40, KVBytes: 1 << 40,
+	CacheBytes: 1 << 40, ObjectBytes: 1 << 40,
 	BindingCalls: 1_000_000, Ceilings: MaxLimits,
 }
 
@@ -133,7 +134,8 @@ func (p Policy) Validate() error {
 			return fmt.Errorf("hosts[%d]: %w; %s is every host", i, err, AnyHost)
 		}
 	}
-	if err := cmp.Or(checkSubjects("natsPublish", p.NATSPublish), checkSubjects("natsRequest", p.NATSRequest)); err != nil {
+	if err := cmp.Or(checkSubjects("natsPublish", p.NATSPublish),
+		checkSubjects("natsRequest", p.NATSRequest)); err != nil {
 		return err
 	}
 	if err := p.Ceilings.Validate(); err != nil {

@@ -13,7 +13,8 @@ func TestLimitsWithin(t *testing.T) {
 	ceilings := Limits{CPU: Millis(20 * time.Millisecond), HeapMB: 64, LogBytes: 1 << 20}
 	got := Limits{CPU: Millis(time.Second), HeapMB: 32}.Within(ceilings)
 	require.Equal(t, Limits{
-		CPU: ceilings.CPU, Wall: DefaultLimits.Wall, HeapMB: 32, Subrequests: DefaultLimits.Subrequests, Sends: DefaultLimits.Sends, LogBytes: DefaultLimits.LogBytes,
+		CPU: ceilings.CPU, Wall: DefaultLimits.Wall, HeapMB: 32, Subrequests: DefaultLimits.Subrequests,
+		Sends: DefaultLimits.Sends, LogBytes: DefaultLimits.LogBytes,
 	}, got)
 	require.Equal(t, DefaultLimits, Limits{}.Within(Limits{}))
 }
@@ -30,7 +31,8 @@ func TestPolicyIsBounded(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, Policy{}.Validate())
 	require.NoError(t, MaxPolicy.Validate())
-	for _, p := range []Policy{{Weight: -1}, {Weight: 101}, {MaxRunning: 640_001}, {HeapMB: 4000}, {Ceilings: Limits{HeapMB: 1}}} {
+	for _, p := range []Policy{{Weight: -1}, {Weight: 101}, {MaxRunning: 640_001}, {HeapMB: 4000},
+		{Ceilings: Limits{HeapMB: 1}}} {
 		require.Error(t, p.Validate(), "%+v", p)
 	}
 	text, err := json.Marshal(Policy{Weight: 2})

@@ -20,7 +20,8 @@ const HeaderDeadOf = "Dead-Of"
 // Identity is unique to a dead letter: 32 hex digits. It stays the same when the letter is edited and its number
 // changes. An imported letter has a new one, so that it can run although it was replayed before.
 func (d *DeadLetter) Identity() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s", d.Stream, d.StreamSeq, formatTime(d.At), formatMaybe(d.Imported)))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s", d.Stream, d.StreamSeq, formatTime(d.At),
+		formatMaybe(d.Imported)))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -112,7 +113,8 @@ func (d *DeadLetter) Replay(s Subjects, to Target) (subject string, h Header, er
 	}
 	h = make(Header, len(d.Header)+4)
 	for name, values := range d.Header {
-		if !serverHonoured(name) && !oneOfFold(name, HeaderReplays, HeaderReplay, HeaderDeadline, HeaderEventID, HeaderDeliverAt, HeaderDeliverAfter) &&
+		if !serverHonoured(name) && !oneOfFold(name, HeaderReplays, HeaderReplay, HeaderDeadline, HeaderEventID,
+			HeaderDeliverAt, HeaderDeliverAfter) &&
 			(to == Target{} || !strings.EqualFold(name, HeaderWorkerVersion)) {
 			h[name] = values
 		}

@@ -71,7 +71,8 @@ func (r *Reply) Encode() Header { return new(ReplyEncoder).Encode(r) }
 // DecodeReply reads a reply message, as a publisher does. The error says what breaks the contract, for example because
 // another program than Pinwheel answered.
 func DecodeReply(h Header, body []byte) (*Reply, error) {
-	r := &Reply{Body: body, EventID: h.Get(HeaderEventID), Version: h.Get(HeaderWorkerVersion), CreditSubject: h.Get(HeaderBodyCredit)}
+	r := &Reply{Body: body, EventID: h.Get(HeaderEventID), Version: h.Get(HeaderWorkerVersion),
+		CreditSubject: h.Get(HeaderBodyCredit)}
 	var err error
 	if r.Attempt, err = strconv.Atoi(h.Get(HeaderAttempt)); err != nil || r.Attempt < 0 {
 		return nil, fmt.Errorf("reply header %s %q: it is a number", HeaderAttempt, h.Get(HeaderAttempt))

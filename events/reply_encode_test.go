@@ -17,12 +17,14 @@ func TestReplyEncoderIsUsedAgain(t *testing.T) {
 		r := &Reply{
 			Status: rapid.SampledFrom([]int{0, 200, 404}).Draw(t, "status"), EventID: rapid.String().Draw(t, "id"),
 			Attempt: rapid.IntRange(0, 300).Draw(t, "attempt"), Duration: time.Duration(rapid.IntRange(0, 1<<40).Draw(t, "ns")),
-			Version: rapid.SampledFrom([]string{"", "1-a"}).Draw(t, "version"), CreditSubject: rapid.SampledFrom([]string{"", "c"}).Draw(t, "credit"),
+			Version:       rapid.SampledFrom([]string{"", "1-a"}).Draw(t, "version"),
+			CreditSubject: rapid.SampledFrom([]string{"", "c"}).Draw(t, "credit"),
 		}
 		if rapid.Bool().Draw(t, "failed") {
 			r.Failure = Fail(ReasonException, "a\nb")
 		}
-		for _, name := range rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,70}|set-cookie|content-type`), 0, 80).Draw(t, "names") {
+		for _, name := range rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,70}|set-cookie|content-type`), 0, 80).
+			Draw(t, "names") {
 			r.Headers = append(r.Headers, name, rapid.String().Draw(t, "value"))
 		}
 		require.Equal(t, r.Encode(), maps.Clone(x.Encode(r)))
@@ -33,6 +35,7 @@ func TestReplyEncoderIsUsedAgain(t *testing.T) {
 // The headers of an ordinary reply cost no more than the text of their numbers.
 func TestReplyEncoderAllocates(t *testing.T) {
 	var x ReplyEncoder
-	r := &Reply{Status: 200, EventID: "12345", Attempt: 1, Version: "1-a", Duration: time.Millisecond, Headers: []string{"content-type", "application/json"}}
+	r := &Reply{Status: 200, EventID: "12345", Attempt: 1, Version: "1-a", Duration: time.Millisecond,
+		Headers: []string{"content-type", "application/json"}}
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { x.Encode(r) }), 1.0)
 }

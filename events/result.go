@@ -25,13 +25,15 @@ func (s Subjects) Result(e *Event) string {
 		id = "seq " + e.ID + " " + strconv.FormatInt(e.Stored.UnixNano(), 10)
 	}
 	sum := sha256.Sum256([]byte(id))
-	return strings.Join([]string{string(s), "result", e.Owner, e.Worker, e.Kind.String(), hex.EncodeToString(sum[:16])}, ".")
+	return strings.Join([]string{string(s), "result", e.Owner, e.Worker, e.Kind.String(), hex.EncodeToString(sum[:16])},
+		".")
 }
 
 // hasID reports whether the publisher gave the event an id.
 func hasID(h Header) bool {
 	for name, values := range h {
-		if len(values) > 0 && values[0] != "" && (strings.EqualFold(name, HeaderEventID) || strings.EqualFold(name, HeaderMsgID)) {
+		if len(values) > 0 && values[0] != "" && (strings.EqualFold(name, HeaderEventID) ||
+			strings.EqualFold(name, HeaderMsgID)) {
 			return true
 		}
 	}

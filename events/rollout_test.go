@@ -16,7 +16,8 @@ import (
 const everything = 10_000
 
 func FuzzParsePercent(f *testing.F) {
-	for _, text := range []string{"10%", "12.5", "100%", "0.01%", "0.001%", "1e-9", "99.9999999999", "NaN", "-Inf%", "0x1p4", "1_0%", "10%%", ""} {
+	for _, text := range []string{"10%", "12.5", "100%", "0.01%", "0.001%", "1e-9", "99.9999999999", "NaN", "-Inf%",
+		"0x1p4", "1_0%", "10%%", ""} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -45,7 +46,8 @@ func isShare(t *testing.T, p float64) {
 
 func FuzzParseSteps(f *testing.F) {
 	for _, text := range []string{
-		"10%,50%@20s", "10", "1%@1s, 2%@168h", "10%@0s", "10%@-1s,20%", "5%@1h,5%", "99.9999999999%", "1%@1.0005s", "10%,", ",", "@", "10%@9999999999h", "0.01,0.02,0.03@5m,100",
+		"10%,50%@20s", "10", "1%@1s, 2%@168h", "10%@0s", "10%@-1s,20%", "5%@1h,5%", "99.9999999999%", "1%@1.0005s", "10%,",
+		",", "@", "10%@9999999999h", "0.01,0.02,0.03@5m,100",
 	} {
 		f.Add(text)
 	}
@@ -77,7 +79,8 @@ func FuzzParseSteps(f *testing.F) {
 }
 
 func FuzzParseGuard(f *testing.F) {
-	for _, text := range []string{"failures<2%", " failures < 0.5 % ", "failures<0", "failures<100.01%", "failures<1e-9", "failures<NaN", "failures>2%", "errors<2%", "failures<failures<2%"} {
+	for _, text := range []string{"failures<2%", " failures < 0.5 % ", "failures<0", "failures<100.01%", "failures<1e-9",
+		"failures<NaN", "failures>2%", "errors<2%", "failures<failures<2%"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

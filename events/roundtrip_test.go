@@ -18,7 +18,8 @@ func headers(t *rapid.T) Header {
 	name := rapid.OneOf(
 		rapid.StringMatching(`[A-Za-z][A-Za-z0-9-]{0,12}`),
 		rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{
-			"Dead-", "dead-", "Dead-Original-", "Parked-", "Parked-Original-", "Nats-", "Reason", "Replays", "Seq", "Msg-Id", "Status",
+			"Dead-", "dead-", "Dead-Original-", "Parked-", "Parked-Original-", "Nats-", "Reason", "Replays", "Seq", "Msg-Id",
+			"Status",
 		}), 1, 4), func(parts []string) string { return strings.Join(parts, "") + "x" }),
 		rapid.SampledFrom([]string{
 			"Status", "Description", "Nats-Msg-Id", "Nats-Rollup", "Dead-Reason", "Dead-Replays", "Dead-Original-Dead-Reason",
@@ -42,18 +43,22 @@ func TestDeadLetterRoundTrip(t *testing.T) {
 		name := rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`)
 		d := &DeadLetter{
 			Seq: rapid.Uint64().Draw(t, "seq"), Owner: name.Draw(t, "owner"), Worker: name.Draw(t, "worker"),
-			Kind: rapid.SampledFrom([]string{"fetch", "task", "scheduled", "odd"}).Draw(t, "kind"), EventID: rapid.StringMatching(`[!-~]{1,20}`).Draw(t, "id"),
-			Failure: *NewFailure(rapid.SampledFrom(Reasons[:]).Draw(t, "reason"), rapid.StringMatching(`[ -~ä☃]{0,60}`).Draw(t, "message"), rapid.String().Draw(t, "stack")),
+			Kind:    rapid.SampledFrom([]string{"fetch", "task", "scheduled", "odd"}).Draw(t, "kind"),
+			EventID: rapid.StringMatching(`[!-~]{1,20}`).Draw(t, "id"),
+			Failure: *NewFailure(rapid.SampledFrom(Reasons[:]).Draw(t, "reason"), rapid.StringMatching(`[ -~ä☃]{0,60}`).
+				Draw(t, "message"), rapid.String().Draw(t, "stack")),
 			Version: rapid.StringMatching(`([0-9]-[0-9a-f]{12})?`).Draw(t, "version"), Node: "n1",
 			Attempts: rapid.IntRange(0, 100).Draw(t, "attempts"), Replays: rapid.IntRange(0, 100).Draw(t, "replays"),
 			FirstAt: instant(t, "first"), At: instant(t, "at"),
 			Subject: "pinwheel.events.3.task.a.b", Stream: "S", StreamSeq: rapid.Uint64().Draw(t, "streamSeq"),
 			Header: headers(t), Body: rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
-			Hook: rapid.SampledFrom([]DeadHook{{}, {Worker: "w"}, {Subject: "a.b"}, {Subject: "a:b", JetStream: true}}).Draw(t, "hook"),
+			Hook: rapid.SampledFrom([]DeadHook{{}, {Worker: "w"}, {Subject: "a.b"}, {Subject: "a:b", JetStream: true}}).
+				Draw(t, "hook"),
 		}
 		for i := range rapid.IntRange(0, MaxHistory).Draw(t, "runs") {
 			d.History = append(d.History, FailedRun{
-				At: instant(t, "run"), Attempt: i + 1, Reason: ReasonException, Message: rapid.StringMatching(`[ -~ä☃]{0,60}`).Draw(t, "why"), Node: "n",
+				At: instant(t, "run"), Attempt: i + 1, Reason: ReasonException, Message: rapid.StringMatching(`[ -~ä☃]{0,60}`).
+					Draw(t, "why"), Node: "n",
 			})
 		}
 		if rapid.Bool().Draw(t, "edited") {
@@ -75,7 +80,8 @@ func TestDeadLetterRoundTrip(t *testing.T) {
 func TestDeadLetterReplay(t *testing.T) {
 	t.Parallel()
 	e, f := testDecoder.Decode(stored("task", "acme", "hello"), Header{
-		"Nats-Msg-Id": {"m1"}, "X": {"y", "z"}, "Deadline": {"2020-01-01T00:00:00Z"}, "Dead-Replays": {"2"}, "Reply-To": {"_INBOX.a"}, "Status": {"409"},
+		"Nats-Msg-Id": {"m1"}, "X": {"y", "z"}, "Deadline": {"2020-01-01T00:00:00Z"}, "Dead-Replays": {"2"},
+		"Reply-To": {"_INBOX.a"}, "Status": {"409"},
 	}, []byte("body"), storedAt)
 	require.Nil(t, f)
 	d := NewDeadLetter(e, Fail(ReasonExpired, "late"), "1-a", "n1", 3, storedAt.Add(time.Hour))
@@ -95,7 +101,8 @@ func TestDeadLetterReplay(t *testing.T) {
 	require.Equal(t, 3, NewDeadLetter(again, f2(), "", "", 1, storedAt).Replays)
 
 	for _, spoil := range []func(*DeadLetter){
-		func(d *DeadLetter) { d.Kind = "odd" }, func(d *DeadLetter) { d.Owner = "a.b" }, func(d *DeadLetter) { d.Worker = "" },
+		func(d *DeadLetter) { d.Kind = "odd" }, func(d *DeadLetter) { d.Owner = "a.b" },
+		func(d *DeadLetter) { d.Worker = "" },
 	} {
 		bad := *stored
 		spoil(&bad)
@@ -193,7 +200,8 @@ func TestReplyRoundTrip(t *testing.T) {
 			}
 		}
 		if rapid.Bool().Draw(t, "fails") {
-			r.Failure = NewFailure(rapid.SampledFrom(Reasons[:]).Draw(t, "reason"), rapid.StringMatching(`[ -~]{0,40}`).Draw(t, "message"), "")
+			r.Failure = NewFailure(rapid.SampledFrom(Reasons[:]).Draw(t, "reason"), rapid.StringMatching(`[ -~]{0,40}`).
+				Draw(t, "message"), "")
 		}
 		got, err := DecodeReply(r.Encode(), r.Body)
 		require.NoError(t, err)

@@ -153,7 +153,8 @@ func (s Subjects) Anywhere(e *Event) string { return s.scheduled("*", e, "*") }
 
 func (s Subjects) scheduled(state string, e *Event, id string) string {
 	return strings.Join([]string{
-		string(s), "schedules", state, dueLane(e.Owner), e.Kind.String(), nameOrTilde(e.Owner), nameOrTilde(e.Worker), id, e.key(),
+		string(s), "schedules", state, dueLane(e.Owner), e.Kind.String(), nameOrTilde(e.Owner), nameOrTilde(e.Worker), id,
+		e.key(),
 	}, ".")
 }
 

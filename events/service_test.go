@@ -78,14 +78,16 @@ func TestServiceCallersAreNotShared(t *testing.T) {
 func TestParseServiceTarget(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]ServiceTarget{
-		"auth": {"auth", ""}, "auth#Admin": {"auth", "Admin"}, "a#$_1": {"a", "$_1"}, "a#" + strings.Repeat("x", 128): {"a", strings.Repeat("x", 128)},
+		"auth": {"auth", ""}, "auth#Admin": {"auth", "Admin"}, "a#$_1": {"a", "$_1"},
+		"a#" + strings.Repeat("x", 128): {"a", strings.Repeat("x", 128)},
 	} {
 		got, err := ParseServiceTarget(text)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		require.Equal(t, text, got.String())
 	}
-	for _, bad := range []string{"", "#", "#A", "a#", "a#default", "a#1", "a#A#B", "a#a.b", "a#é", "a#a b", "other/auth", "../auth", "a.b", "a*", "a\x00", "a#" + strings.Repeat("x", 129)} {
+	for _, bad := range []string{"", "#", "#A", "a#", "a#default", "a#1", "a#A#B", "a#a.b", "a#é", "a#a b", "other/auth",
+		"../auth", "a.b", "a*", "a\x00", "a#" + strings.Repeat("x", 129)} {
 		_, err := ParseServiceTarget(bad)
 		require.Error(t, err, bad)
 	}
@@ -100,7 +102,8 @@ func FuzzParseServiceTarget(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if target.String() != text || !ValidName(target.Worker) || target.Entrypoint == "default" || strings.ContainsAny(target.Entrypoint, "#./ ") {
+		if target.String() != text || !ValidName(target.Worker) || target.Entrypoint == "default" ||
+			strings.ContainsAny(target.Entrypoint, "#./ ") {
 			t.Fatalf("%q is %+v", text, target)
 		}
 	})

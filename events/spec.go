@@ -41,7 +41,8 @@ func (s Spec) OrDefault() Spec {
 // says what is allowed. It does not read the expressions of schedules.
 func (s Spec) Validate() error {
 	checks := []func() error{
-		s.Bindings.Validate, s.Limits.Validate, s.Retries.Validate, s.Lifetime.Validate, s.validateSchedules, s.validateSecrets, s.validateHTTP, s.Trace.validate, s.Assets.validate, s.validateFilesBinding, s.Mode.Validate,
+		s.Bindings.Validate, s.Limits.Validate, s.Retries.Validate, s.Lifetime.Validate, s.validateSchedules,
+		s.validateSecrets, s.validateHTTP, s.Trace.validate, s.Assets.validate, s.validateFilesBinding, s.Mode.Validate,
 	}
 	if s.Batch != nil {
 		checks = append(checks, s.Batch.Validate)

@@ -67,15 +67,16 @@ func TestSpec(t *testing.T) {
 	require.Equal(t, Spec{Mode: Pinned, Limits: DefaultLimits, Retries: DefaultRetries}, Spec{}.OrDefault())
 	daily := Schedule{Name: "d", Cron: "@daily"}
 	for want, s := range map[string]Spec{
-		`mode "turbo": it is one of pinned, shared, oneshot, persistent`:         {Mode: "turbo"},
-		`lifetime is for mode "persistent": the mode is "pinned"`:                {Lifetime: Lifetime{Requests: 1}},
-		"limits.heapMB is 7: it is 8 to 512":                                     {Limits: Limits{HeapMB: 7}},
-		"retries.factor is 0.5: it is 1 to 10":                                   {Retries: Retries{Factor: 0.5}},
-		"lifetime.idleMs is 1: it is 10 to 2592000000":                           {Mode: Persistent, Lifetime: Lifetime{Idle: Millis(time.Millisecond)}},
-		"onDeadLetter has either a worker or a subject":                          {OnDead: &DeadHook{}},
-		`schedules[1].name is "d": schedules[0] has that name`:                   {Schedules: []Schedule{daily, daily}},
-		"schedules has 101: at most 100 are allowed":                             {Schedules: make([]Schedule, 101)},
-		"vars.Q is a queue too: a name in env is one thing":                      {Bindings: Bindings{Vars: map[string]string{"Q": ""}, Queues: map[string]string{"Q": "w"}}},
+		`mode "turbo": it is one of pinned, shared, oneshot, persistent`: {Mode: "turbo"},
+		`lifetime is for mode "persistent": the mode is "pinned"`:        {Lifetime: Lifetime{Requests: 1}},
+		"limits.heapMB is 7: it is 8 to 512":                             {Limits: Limits{HeapMB: 7}},
+		"retries.factor is 0.5: it is 1 to 10":                           {Retries: Retries{Factor: 0.5}},
+		"lifetime.idleMs is 1: it is 10 to 2592000000":                   {Mode: Persistent, Lifetime: Lifetime{Idle: Millis(time.Millisecond)}},
+		"onDeadLetter has either a worker or a subject":                  {OnDead: &DeadHook{}},
+		`schedules[1].name is "d": schedules[0] has that name`:           {Schedules: []Schedule{daily, daily}},
+		"schedules has 101: at most 100 are allowed":                     {Schedules: make([]Schedule, 101)},
+		"vars.Q is a queue too: a name in env is one thing": {Bindings: Bindings{Vars: map[string]string{"Q": ""},
+			Queues: map[string]string{"Q": "w"}}},
 		`queues.Q is no worker: worker "": a name is 1 to 64 of A-Z a-z 0-9 _ -`: {Bindings: Bindings{Queues: map[string]string{"Q": ""}}},
 	} {
 		require.EqualError(t, s.Validate(), want)

@@ -11,7 +11,8 @@ func TestChunkRoundTrip(t *testing.T) {
 	t.Parallel()
 	before := int64(0)
 	for seq, c := range []Chunk{
-		{Data: []byte("ab")}, {Data: []byte{}}, {Data: []byte("c"), End: true}, {Data: []byte{}, Failure: Fail(ReasonException, "line\nbreak: x")},
+		{Data: []byte("ab")}, {Data: []byte{}}, {Data: []byte("c"), End: true},
+		{Data: []byte{}, Failure: Fail(ReasonException, "line\nbreak: x")},
 	} {
 		got, err := DecodeChunk(EncodeChunk("id", seq, before+int64(len(c.Data)), c), c.Data, seq, before)
 		require.NoError(t, err)

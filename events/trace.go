@@ -107,7 +107,8 @@ func (t *Trace) Propagates(host string) bool {
 		host = "[" + host + "]"
 	}
 	for _, p := range t.Propagate {
-		if below, ok := strings.CutPrefix(p, "*"); ok && len(host) > len(below) && strings.HasSuffix(host, below) || host == p {
+		if below, ok := strings.CutPrefix(p, "*"); ok && len(host) > len(below) && strings.HasSuffix(host, below) ||
+			host == p {
 			return true
 		}
 	}
@@ -132,7 +133,8 @@ func (t *Trace) validate() error {
 
 // isHostPattern reports whether a host, or what follows *., may be propagated to. It has no port.
 func isHostPattern(host string) bool {
-	return host != "" && len(host) <= 253 && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" && host[0] != '.'
+	return host != "" && len(host) <= 253 && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" &&
+		host[0] != '.'
 }
 
 // isIPv6 reports whether p is an address as URLs have it: in brackets, and as short as it can be.

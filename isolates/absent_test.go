@@ -14,7 +14,8 @@ const noEval = "a worker runs only the code of its bundle, and neither eval(text
 // and takes another way.
 var absentNames = []string{
 	"WebAssembly", "SharedArrayBuffer", "Atomics", "Buffer", "process", "require", "HTMLRewriter", "Worker",
-	"SharedWorker", "importScripts", "XMLHttpRequest", "FileReader", "localStorage", "sessionStorage", "indexedDB", "document", "window", "global", "module", "exports",
+	"SharedWorker", "importScripts", "XMLHttpRequest", "FileReader", "localStorage", "sessionStorage", "indexedDB",
+	"document", "window", "global", "module", "exports",
 	"__dirname", "__filename", "Deno", "Bun", "Temporal",
 }
 
@@ -23,7 +24,8 @@ func TestAbsentGlobalsAreAbsent(t *testing.T) {
 	b := newBench(t)
 	b.cpu = ample
 	for _, name := range absentNames {
-		got := b.task(`export default { task() { try { `+name+` } catch (e) { return [typeof `+name+`, "`+name+`" in globalThis, e.name + ": " + e.message] } } }`, "1")["data"]
+		got := b.task(`export default { task() { try { `+name+` } catch (e) { return [typeof `+name+`, "`+name+
+			`" in globalThis, e.name + ": " + e.message] } } }`, "1")["data"]
 		require.Equal(t, []any{"undefined", false, "ReferenceError: " + name + " is not defined"}, got)
 		f := b.run(worker("w", `export default { task() { `+name+` } }`), task("1")).end.Failure
 		require.NotNil(t, f, name)
@@ -45,7 +47,8 @@ func TestAbsentGlobalsAreExplained(t *testing.T) {
 		`new Function("1")`:                      "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
 		`nonesuch()`:                             "ReferenceError: nonesuch is not defined",
 	} {
-		for _, source := range []string{`export default { task() { ` + code + ` } }`, code + `; export default { task() {} }`} {
+		for _, source := range []string{`export default { task() { ` + code + ` } }`,
+			code + `; export default { task() {} }`} {
 			f := b.run(worker("w", source), task("1")).end.Failure
 			require.NotNil(t, f)
 			require.Equal(t, events.ReasonException, f.Reason)

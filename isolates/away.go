@@ -84,7 +84,8 @@ func (w *watch) long(t *thread, now time.Time) (r *run, cpu time.Duration, turn 
 // while its watch is locked.
 func (t *thread) pressed(now time.Time) bool {
 	at := t.timers.next()
-	return t.inbox.full() || len(t.reports) > 0 || len(t.waiting) > 0 || t.queuedCalls.wait() || !at.IsZero() && !at.After(now)
+	return t.inbox.full() || len(t.reports) > 0 || len(t.waiting) > 0 || t.queuedCalls.wait() || !at.IsZero() &&
+		!at.After(now)
 }
 
 // yield sends the turn of t away if the turn is long and others wait. Watchdog only.

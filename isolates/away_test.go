@@ -185,7 +185,8 @@ func TestTurnThatComesBackAfterItsThread(t *testing.T) {
 	require.EqualValues(t, 1, b.pool.ranAway.Load())
 	b.close()
 	awaitRunaways(t, b.pool)
-	require.Eventually(t, func() bool { return b.pool.lost.Load() == 0 }, patience, time.Millisecond, "its isolate is closed")
+	require.Eventually(t, func() bool { return b.pool.lost.Load() == 0 }, patience, time.Millisecond,
+		"its isolate is closed")
 }
 
 // A turn that V8 does not end costs its isolate. No other owner loses anything.

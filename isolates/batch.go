@@ -25,14 +25,16 @@ func encodeBatch(c *v8x.Call, r *run) (bodies []byte) {
 		before := len(headers)
 		e.UserHeaders(func(name, value string) { headers = append(headers, name, value) })
 		ids[i] = e.ID
-		numbers = append(numbers, float64(storedAt(r, e).UnixMilli()), float64(max(1, e.Attempt)), float64(len(e.Body)), float64(len(headers)-before))
+		numbers = append(numbers, float64(storedAt(r, e).UnixMilli()), float64(max(1, e.Attempt)), float64(len(e.Body)),
+			float64(len(headers)-before))
 		if len(batch) > 1 {
 			bodies = append(bodies, e.Body...)
 		} else {
 			bodies = e.Body
 		}
 	}
-	c.Reset(opBatch).Number(float64(r.id)).String(r.attempt.Worker.Name).Strings(ids).Numbers(numbers...).Strings(headers).Content()
+	c.Reset(opBatch).Number(float64(r.id)).String(r.attempt.Worker.Name).Strings(ids).Numbers(numbers...).Strings(headers).
+		Content()
 	return bodies
 }
 

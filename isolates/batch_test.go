@@ -13,7 +13,8 @@ import (
 
 // message is an event of a batch: body and, if there is one, content type.
 func message(id, body, contentType string) *events.Event {
-	e := &events.Event{Kind: events.Task, Owner: "acme", Worker: "w", ID: id, Body: []byte(body), Attempt: 1, Stored: time.UnixMilli(1700000000000)}
+	e := &events.Event{Kind: events.Task, Owner: "acme", Worker: "w", ID: id, Body: []byte(body), Attempt: 1,
+		Stored: time.UnixMilli(1700000000000)}
 	if contentType != "" {
 		e.Header = events.Header{"Content-Type": {contentType}}
 	}
@@ -71,7 +72,8 @@ func TestBatchHasItsMessages(t *testing.T) {
 			const of = (m) => [m.id, m.timestamp.getTime(), m.attempts, m.headers.get("x-one"), m.headers.get("nats-msg-id"),
 				m.body instanceof ArrayBuffer ? "bytes " + [...new Uint8Array(m.body)] : m.body];
 			console.log(JSON.stringify([batch.queue, Array.isArray(batch.messages), batch.metadata, { ...batch.messages[1] }, batch.messages.map(of)]));`,
-			message("a", `{"x":[1,"ü"]}`, "application/json"), second, message("c", "42", "text/plain;charset=UTF-8"), message("d", "\xff\x00", "application/octet-stream"),
+			message("a", `{"x":[1,"ü"]}`, "application/json"), second, message("c", "42", "text/plain;charset=UTF-8"),
+			message("d", "\xff\x00", "application/octet-stream"),
 			message("e", "no json", ""), message("f", `"ascii"`, "application/vnd.x+json"), message("g", "", "text/plain"))
 		require.Equal(t, strings.Split(strings.Repeat("ok ", 6)+"ok", " "), o.ends(7), b.lines())
 		require.JSONEq(t, `["w", true, {"metrics": {"oldestMessageTimestamp": "2023-11-14T22:13:20.000Z"}},

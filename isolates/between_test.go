@@ -69,13 +69,15 @@ func TestSendsBetweenEventsAreLimited(t *testing.T) {
 	w.Mode, w.Queues, w.Limits.Sends = events.Persistent, map[string]string{"JOBS": "jobs"}, 10
 	began := time.Now()
 	require.Nil(t, b.run(w, task("null")).end.Failure)
-	require.Eventually(t, func() bool { return string(b.run(w, task("null")).reply.Body) != `{"success":true,"data":0}` }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return string(b.run(w, task("null")).reply.Body) != `{"success":true,"data":0}` },
+		patience, 5*time.Millisecond)
 	sent := func() int {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return len(b.sent)
 	}
-	require.Eventually(t, func() bool { return sent() > 0 }, patience, time.Millisecond, "those that were not refused are on their way")
+	require.Eventually(t, func() bool { return sent() > 0 }, patience, time.Millisecond,
+		"those that were not refused are on their way")
 	require.LessOrEqual(t, sent(), 10*(2+int(time.Since(began)/betweenPeriod)))
 }
 

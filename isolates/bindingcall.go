@@ -40,7 +40,7 @@ func (r *run) callBinding(t *thread, in *v8x.Commands) {
 		}
 		return err
 	}
-	span := r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.BindingCall, Binding: call.Binding.Kind, Method: call.Method, Target: call.Binding.Name, Size: len(call.Body)})
+	span := r.attempt.Begin(operationOf(call))
 	if span != nil {
 		call.Trace = new(span.Context())
 	}
@@ -74,6 +74,17 @@ func (r *run) callBinding(t *thread, in *v8x.Commands) {
 			})
 		})
 	}()
+}
+
+// operationOf is what a span says about a call.
+func operationOf(call *lifecycle.Call) lifecycle.Operation {
+	return lifecycle.Operation{
+		Kind:    lifecycle.BindingCall,
+		Binding: call.Binding.Kind,
+		Method:  call.Method,
+		Target:  call.Binding.Name,
+		Size:    len(call.Body),
+	}
 }
 
 // holdCall charges n bytes for a call, and gives it the body that Go keeps, if it names one. It returns what is charged
@@ -155,11 +166,13 @@ func (r *run) beginService(t *thread, name, method string, size int) (*lifecycle
 		t.pool.drop(r, size)
 		return nil, nil, err
 	}
-	c := &lifecycle.ServiceCall{ServiceCall: call, From: r.attempt, Worker: target.Worker, Deadline: r.wall, Ended: func() { t.pool.drop(r, size) }}
+	c := &lifecycle.ServiceCall{ServiceCall: call, From: r.attempt, Worker: target.Worker, Deadline: r.wall,
+		Ended: func() { t.pool.drop(r, size) }}
 	if own {
 		c.Version = w.Version
 	}
-	span := r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.ServiceUse, Binding: events.BindingService, Method: method, Target: name, To: target.Worker})
+	span := r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.ServiceUse, Binding: events.BindingService, Method: method,
+		Target: name, To: target.Worker})
 	if span != nil {
 		c.Trace = new(span.Context())
 	}
@@ -189,7 +202,8 @@ func (r *run) serviceOver(t *thread) {
 }
 
 // fetchService begins a request to a service. Nothing waits for a short response, so that takes no goroutine.
-func (r *run) fetchService(ctx context.Context, to response, q egress.Request, name string, size int, over func(error)) error {
+func (r *run) fetchService(ctx context.Context, to response, q egress.Request, name string, size int,
+	over func(error)) error {
 	local, err := egress.NewLocal(ctx, q, to)
 	if err != nil {
 		return err

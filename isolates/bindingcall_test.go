@@ -54,7 +54,8 @@ func (b *bench) Call(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, 
 		}
 		return a, nil
 	}
-	return lifecycle.Answer{Texts: []string{""}, Body: fmt.Appendf(nil, "%s/%s/%s.%s(%s)", c.Owner, c.Binding.Kind, c.Binding.Value, c.Method, strings.Join(c.Texts, ","))}, nil
+	return lifecycle.Answer{Texts: []string{""}, Body: fmt.Appendf(nil, "%s/%s/%s.%s(%s)", c.Owner, c.Binding.Kind,
+		c.Binding.Value, c.Method, strings.Join(c.Texts, ","))}, nil
 }
 
 func kvWorker(code string) *events.Worker {

@@ -25,7 +25,8 @@ func reading(path string, credit int64) *events.Event {
 }
 
 // bodyOf reads a reply's body to its end, and grants step bytes after each chunk.
-func bodyOf(t *testing.T, r *events.Reply, step int64, each func(n int, c events.Chunk)) (body []byte, failure *events.Failure) {
+func bodyOf(t *testing.T, r *events.Reply, step int64,
+	each func(n int, c events.Chunk)) (body []byte, failure *events.Failure) {
 	t.Helper()
 	if r.Stream == nil {
 		return r.Body, nil
@@ -172,7 +173,8 @@ func TestBodiesThatBreakOff(t *testing.T) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			last := b.logs[len(b.logs)-1]
-			require.Equal(t, []string{"error", "the body of the response broke off: " + failure.Error()}, []string{last.Level, last.Text})
+			require.Equal(t, []string{"error", "the body of the response broke off: " + failure.Error()},
+				[]string{last.Level, last.Text})
 			if name == "error" || name == "start" {
 				require.Contains(t, last.Stack, "w.js:", "where it was thrown")
 			}
@@ -282,7 +284,8 @@ func TestBodyLargerThanTheHeap(t *testing.T) {
 	o := b.start(w, reading("", 1<<20))
 	o.wait(t, o.replied)
 	size := 0
-	_, failure := bodyOf(t, &events.Reply{Stream: o.reply.Stream}, 1<<20, func(_ int, c events.Chunk) { size += len(c.Data) })
+	_, failure := bodyOf(t, &events.Reply{Stream: o.reply.Stream}, 1<<20,
+		func(_ int, c events.Chunk) { size += len(c.Data) })
 	require.Nil(t, failure)
 	require.Equal(t, 2000*65536, size)
 }

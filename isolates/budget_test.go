@@ -112,7 +112,9 @@ func TestPolicy(t *testing.T) {
 	b := newBench(t)
 	slow := hungryOwner("acme", `export default { fetch(r) { if (r.url.endsWith("loop")) for (;;); return new Promise(done => setTimeout(() => done(new Response("ok")), 50)) } }`)
 	require.Nil(t, b.run(slow, fetch("GET", "http://x/", "")).end.Failure)
-	b.pool.SetPolicy("acme", events.Policy{MaxIsolates: 1, Ceilings: events.Limits{CPU: events.Millis(20 * time.Millisecond), Wall: events.Millis(40 * time.Second)}})
+	b.pool.SetPolicy("acme",
+		events.Policy{MaxIsolates: 1, Ceilings: events.Limits{CPU: events.Millis(20 * time.Millisecond),
+			Wall: events.Millis(40 * time.Second)}})
 	o := b.run(slow, fetch("GET", "http://x/loop", ""))
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 	require.Contains(t, o.end.Failure.Message, "CPU time limit of 20ms")

@@ -82,7 +82,10 @@ func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
 // A checked module reaches the same addresses as in the fleet. The error for other addresses names the setting.
 func TestCheckReachesWhatTheFleetAllows(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("config")) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte("config"))
+	}))
 	t.Cleanup(s.Close)
 	for _, row := range []struct {
 		addresses []netip.Prefix
@@ -91,7 +94,8 @@ func TestCheckReachesWhatTheFleetAllows(t *testing.T) {
 		want      string
 	}{
 		{nil, nil, s.URL, "it is in 127.0.0.0/8: loopback (RFC 1122); the fleet's PINWHEEL_ALLOW_PRIVATE_ADDRESSES can allow it"},
-		{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, []string{"localhost"}, s.URL, "PINWHEEL_ALLOW_PRIVATE_ADDRESSES can allow it"},
+		{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, []string{"localhost"}, s.URL,
+			"PINWHEEL_ALLOW_PRIVATE_ADDRESSES can allow it"},
 		{[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil, s.URL, ""},
 		{nil, []string{"localhost"}, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), ""},
 	} {

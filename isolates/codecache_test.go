@@ -99,7 +99,8 @@ func TestBadCodeIsRejected(t *testing.T) {
 	other(b)
 	good := b.pool.code.get(w)
 	require.NotEmpty(t, good)
-	for name, bad := range map[string][]byte{"cut": good[:len(good)/2], "nonsense": []byte(strings.Repeat("x", 1000)), "tiny": {1}} {
+	for name, bad := range map[string][]byte{"cut": good[:len(good)/2], "nonsense": []byte(strings.Repeat("x", 1000)),
+		"tiny": {1}} {
 		t.Run(name, func(t *testing.T) {
 			before := b.pool.Stats().Code.Rejected
 			b.pool.code.put(w, bad)

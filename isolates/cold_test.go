@@ -18,7 +18,8 @@ func BenchmarkCold(b *testing.B) {
 	for _, size := range []struct {
 		name string
 		code string
-	}{{"empty", `export default { fetch: () => new Response("ok") }`}, {"1KB", bundleOf(1)}, {"10KB", bundleOf(10)}, {"50KB", bundleOf(50)}, {"500KB", bundleOf(500)}} {
+	}{{"empty", `export default { fetch: () => new Response("ok") }`}, {"1KB", bundleOf(1)}, {"10KB", bundleOf(10)}, {"50KB",
+		bundleOf(50)}, {"500KB", bundleOf(500)}} {
 		for _, from := range []struct {
 			name  string
 			bytes int

@@ -39,7 +39,8 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 			return
 		}
 		switch op {
-		case cmdReply, cmdBody, cmdPipe, cmdPull, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed, cmdDecide, cmdBatchDone:
+		case cmdReply, cmdBody, cmdPipe, cmdPull, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed,
+			cmdDecide, cmdBatchDone:
 			q := r
 			if id := uint64(in.Int()); id != 0 && id != r.id {
 				q = jc.find(id)
@@ -303,7 +304,8 @@ func withoutConnection(flat []string) []string {
 // ofConnection reports whether a header is for one connection only (RFC 9110, 7.6.1).
 func ofConnection(name string) bool {
 	switch name {
-	case "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "proxy-connection", "te",
+	case "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
+		"proxy-connection", "te",
 		"trailer", "transfer-encoding", "upgrade":
 		return true
 	}

@@ -81,7 +81,8 @@ const (
 // DefaultConfig is the configuration of a process without settings.
 func DefaultConfig(threads int) Config {
 	return Config{
-		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 64, ContextMaxReuses: 1000, ContextKeepMB: 32, MaxParked: 4,
+		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 64, ContextMaxReuses: 1000, ContextKeepMB: 32,
+		MaxParked:      4,
 		OldVersionIdle: time.Minute, SpareIsolates: 2, CodeCacheBytes: 64 << 20,
 	}
 }

@@ -180,6 +180,7 @@ func TestAsyncHooksModule(t *testing.T) {
 		for (const f of [() => new AsyncResource(), () => resource.bind(5), () => AsyncResource.bind({})]) try { f(); said.push("no error") } catch (e) { said.push(e.name) }
 		return said;
 	} }`, "1")
-	require.Equal(t, []any{"KIND", []any{1.0, "made here", 2.0}, []any{3.0, "bound here", 4.0, 5.0}, 2.0, "made here", "made here", "elsewhere",
+	require.Equal(t, []any{"KIND", []any{1.0, "made here", 2.0}, []any{3.0, "bound here", 4.0, 5.0}, 2.0, "made here",
+		"made here", "elsewhere",
 		"TypeError", "TypeError", "TypeError"}, doc["data"])
 }

@@ -119,7 +119,8 @@ type useCounters struct {
 // inherit copies the totals of the previous thread. The current figures of that thread are lost with it.
 func (c *counters) inherit(old *counters) {
 	for _, p := range [...]struct{ to, from *atomic.Uint64 }{
-		{&c.warm, &old.warm}, {&c.cold, &old.cold}, {&c.resets, &old.resets}, {&c.evictions, &old.evictions}, {&c.collections, &old.collections},
+		{&c.warm, &old.warm}, {&c.cold, &old.cold}, {&c.resets, &old.resets}, {&c.evictions, &old.evictions},
+		{&c.collections, &old.collections},
 	} {
 		p.to.Store(p.from.Load())
 	}

@@ -57,7 +57,8 @@ func (b *bench) endless(t *testing.T, s endless.Shape) {
 
 // FuzzEndlessLoops looks for loops that V8 does not end.
 func FuzzEndlessLoops(f *testing.F) {
-	for _, text := range []string{"", "\x00\x02\x00\x00\x00\x0a\x01", "\x05\x03\x00\x81\x02\x00\x0d\x07\x01\x21\x03", "\x09\x01\x01\x10\x00"} {
+	for _, text := range []string{"", "\x00\x02\x00\x00\x00\x0a\x01", "\x05\x03\x00\x81\x02\x00\x0d\x07\x01\x21\x03",
+		"\x09\x01\x01\x10\x00"} {
 		f.Add([]byte(text))
 	}
 	b := newBench(f)

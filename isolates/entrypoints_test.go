@@ -71,7 +71,8 @@ func TestImportOfWaitUntil(t *testing.T) {
 				return [top, none];
 			} }`), task("null"))
 		require.Nil(t, o.end.Failure)
-		require.JSONEq(t, `{"success":true,"data":["Error: waitUntil: no event runs; call it in a handler, or in what a handler calls",
+		require.JSONEq(t,
+			`{"success":true,"data":["Error: waitUntil: no event runs; call it in a handler, or in what a handler calls",
 			"TypeError: waitUntil: 1 argument required, but only 0 present"]}`, string(o.reply.Body))
 		require.Contains(t, b.lines(), "waited")
 	})
@@ -267,7 +268,8 @@ func TestHostileNamesOfCloudflare(t *testing.T) {
 			w.Limits = events.Limits{CPU: events.Millis(limit), HeapMB: 32}
 			f := b.run(w, task("null")).end.Failure
 			require.NotNil(t, f)
-			require.Contains(t, []events.Reason{events.ReasonCPU, events.ReasonMemory, events.ReasonException}, f.Reason, "%v", f)
+			require.Contains(t, []events.Reason{events.ReasonCPU, events.ReasonMemory, events.ReasonException}, f.Reason, "%v",
+				f)
 			require.Equal(t, "hello", b.task(hello, "{}")["data"])
 			require.Zero(t, b.pool.Stats().Parked)
 		})

@@ -25,7 +25,8 @@ func newSSEServer(t *testing.T) *sseServer {
 	s := &sseServer{left: make(chan struct{}, 10)}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		s.asks = append(s.asks, fmt.Sprintf("%s %s %s %q", r.URL.Path, r.Header.Get("Accept"), r.Header.Get("Cache-Control"), r.Header.Get("Last-Event-Id")))
+		s.asks = append(s.asks, fmt.Sprintf("%s %s %s %q", r.URL.Path, r.Header.Get("Accept"), r.Header.Get("Cache-Control"),
+			r.Header.Get("Last-Event-Id")))
 		s.mu.Unlock()
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 		switch r.URL.Path {
@@ -104,7 +105,8 @@ func TestEventSource(t *testing.T) {
 	require.Equal(t, []any{[]any{"error", 0.0}, 2.0}, run(`return listen("http://127.0.0.1:1/", 1)`))
 
 	s.asks = nil
-	require.Equal(t, []any{opened, message("message", "first", "é1"), failed, opened, message("message", "after é1", "é1"), 2.0},
+	require.Equal(t, []any{opened, message("message", "first", "é1"), failed, opened, message("message", "after é1", "é1"),
+		2.0},
 		run(`return listen(base + "/drop", 5)`))
 	require.Equal(t, []string{`/drop text/event-stream no-store ""`, `/drop text/event-stream no-store "é1"`}, s.asks)
 

@@ -60,7 +60,8 @@ func TestRequestBodies(t *testing.T) {
 	require.Nil(t, o.end.Failure, "%v", b.lines())
 	want := []string{}
 	for _, c := range []struct{ length, n int }{
-		{0, 0}, {1, 1}, {16384, 16384}, {16385, 16385}, {65536, 65536}, {3_000_000, 3_000_000}, {200_000, 200_000}, {200_000, 200_000}, {5, 5}, {-1, 10}, {-1, 365_537}, {-1, 1_000_000}, {0, 0},
+		{0, 0}, {1, 1}, {16384, 16384}, {16385, 16385}, {65536, 65536}, {3_000_000, 3_000_000}, {200_000, 200_000},
+		{200_000, 200_000}, {5, 5}, {-1, 10}, {-1, 365_537}, {-1, 1_000_000}, {0, 0},
 	} {
 		sum := sha256.Sum256([]byte(strings.Repeat("\a", c.n)))
 		want = append(want, fmt.Sprintf("200 %d %d %x <nil>", c.length, c.n, sum[:4]))
@@ -93,7 +94,8 @@ func TestResponsesWaitForTheirReader(t *testing.T) {
 	o = b.run(worker("stuck", `export default { async task(event) { globalThis.kept = await fetch(event.payload); await new Promise(() => {}) } }`), task(fmt.Sprintf("%q", s.URL)))
 	require.Contains(t, o.end.Failure.Message, "the handler can never finish")
 	// A slow reader gets all of it.
-	w := worker("reads", `export default { async task(event) { const r = await fetch(event.payload); await scheduler.wait(20); let n = 0, wait = 0;
+	w := worker("reads",
+		`export default { async task(event) { const r = await fetch(event.payload); await scheduler.wait(20); let n = 0, wait = 0;
 		for await (const chunk of r.body) { n += chunk.length; if (wait++ % 50 === 0) await scheduler.wait(1) } return n } }`)
 	w.Limits.CPU = events.Millis(20 * time.Second)
 	o = b.run(w, task(fmt.Sprintf("%q", s.URL)))

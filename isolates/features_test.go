@@ -154,7 +154,8 @@ func TestFeaturesTrustNobody(t *testing.T) {
 		require.NoError(t, err)
 		defer c.Close()
 		var call v8x.Call
-		require.NoError(t, c.Call(call.Reset(opEnv).Strings(nil).Strings(nil).Strings(nil).Bool(false).Bool(false).Bytes(), nil).Err)
+		require.NoError(t, c.Call(call.Reset(opEnv).Strings(nil).Strings(nil).Strings(nil).Bool(false).Bool(false).Bytes(),
+			nil).Err)
 		state, r := c.Module(v8x.Source{Name: "w.js", Text: tampered + code})
 		require.NoError(t, r.Err)
 		require.Equal(t, v8x.Evaluated, state, "%q", r.Out)

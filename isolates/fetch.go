@@ -27,18 +27,19 @@ type call struct {
 	gone   func()         // called when the run ends before the call of a service; nil = nothing is to be done
 
 	// These fields are a subrequest's. Only the thread uses them, except for the channels.
-	paced   bool          // its response comes only as fast as its reader takes it
-	active  bool          // it is under way
-	stalled bool          // its response is not read: the rest of it waits
-	asked   bool          // JavaScript reads its response
-	first   []byte        // of its response, while nothing has asked for it
-	unread  int           // bytes given since JavaScript asked for more
-	pieces  chan piece    // capacity 1; of the request's body
-	taken   chan bool     // capacity 1; another chunk may come. true = the thread has not taken the last one: it goes to the sink of tap
-	tap     pipe.Tap      // where its response goes
-	ended   func(*thread) // called when the exchange is over; nil = nothing is to be done
-	grown   int           // bytes held for its chunks, besides callBytes; for the exchange's goroutine
-	whole   bool          // the thread learns of the end of the exchange with its response; for the exchange's goroutine
+	paced   bool       // its response comes only as fast as its reader takes it
+	active  bool       // it is under way
+	stalled bool       // its response is not read: the rest of it waits
+	asked   bool       // JavaScript reads its response
+	first   []byte     // of its response, while nothing has asked for it
+	unread  int        // bytes given since JavaScript asked for more
+	pieces  chan piece // capacity 1; of the request's body
+	// capacity 1; another chunk may come. true = the thread has not taken the last one: it goes to the sink of tap
+	taken chan bool
+	tap   pipe.Tap      // where its response goes
+	ended func(*thread) // called when the exchange is over; nil = nothing is to be done
+	grown int           // bytes held for its chunks, besides callBytes; for the exchange's goroutine
+	whole bool          // the thread learns of the end of the exchange with its response; for the exchange's goroutine
 }
 
 // register makes a call of r.
@@ -153,7 +154,8 @@ func (f *fetches) begin(t *thread, r *run, in *v8x.Commands) {
 
 // begin has what a binding names answer a request; without a kind, a server. size is what the request holds. It does
 // not wait for the answer.
-func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, r *run, q egress.Request, by events.Binding, size int) error {
+func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, r *run, q egress.Request,
+	by events.Binding, size int) error {
 	if err := t.pool.hold(r, callBytes); err != nil {
 		return err
 	}

@@ -36,7 +36,10 @@ func TestFetchDefaults(t *testing.T) {
 // An abort discards a body that has come and was not read. It does not affect a body that was read.
 func TestAbortAfterTheBodyHasCome(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("body")) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte("body"))
+	}))
 	t.Cleanup(s.Close)
 	b := newBench(t, loopback)
 	b.cpu = ample

@@ -27,7 +27,10 @@ func testServer(t *testing.T) *httptest.Server {
 	})
 	mux.Handle("/redirect", http.RedirectHandler("/echo", http.StatusFound))
 	mux.HandleFunc("/slow", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	mux.HandleFunc("/big", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("x", 300<<10))) })
+	mux.HandleFunc("/big", func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte(strings.Repeat("x", 300<<10)))
+	})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return s

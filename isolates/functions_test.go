@@ -50,7 +50,8 @@ func TestFunctionsCloseIsolates(t *testing.T) {
 	for i := range 40 {
 		o := b.run(workerOf(fmt.Sprint("owner", i), countsCalls), fetch("GET", "http://x/", ""))
 		require.Nil(t, o.end.Failure)
-		require.LessOrEqual(t, b.pool.charged(), 1024<<20+v8x.RuntimeFunctions*b.pool.charges.function, "of one context too many")
+		require.LessOrEqual(t, b.pool.charged(), 1024<<20+v8x.RuntimeFunctions*b.pool.charges.function,
+			"of one context too many")
 	}
 	require.LessOrEqual(t, b.pool.Stats().Contexts, 21)
 	require.NotZero(t, b.pool.Stats().Evictions)

@@ -323,7 +323,8 @@ func (b *bench) task(code, payload string) map[string]any {
 var short = events.Limits{CPU: events.Millis(50 * time.Millisecond)}
 
 func worker(name, code string) *events.Worker {
-	return &events.Worker{Owner: "acme", Name: name, Version: "1-test", Number: 1, Hash: name + code, Code: code, File: name + ".js"}
+	return &events.Worker{Owner: "acme", Name: name, Version: "1-test", Number: 1, Hash: name + code, Code: code,
+		File: name + ".js"}
 }
 
 func task(payload string) *events.Event {
@@ -332,5 +333,6 @@ func task(payload string) *events.Event {
 }
 
 func fetch(method, url, body string) *events.Event {
-	return &events.Event{Kind: events.Fetch, Owner: "acme", Worker: "w", Method: method, URL: url, Body: []byte(body), Attempt: 1}
+	return &events.Event{Kind: events.Fetch, Owner: "acme", Worker: "w", Method: method, URL: url, Body: []byte(body),
+		Attempt: 1}
 }

@@ -24,7 +24,8 @@ func TestHeadersOfAResponseAreBounded(t *testing.T) {
 		"all cookie": {`for (let i = 0; i < 9; i++) h.append("set-cookie", "v".repeat(8000))`, "the headers of the response have 72090 bytes: at most 65536"},
 	} {
 		for _, late := range []string{"", "ctx.waitUntil(new Promise(done => setTimeout(done, 1)));"} {
-			o := b.run(worker("w", `export default { fetch(r, env, ctx) { const h = new Headers(); `+tc.headers+`; `+late+` return new Response(null, { headers: h }) } }`), fetch("GET", "http://x/", ""))
+			o := b.run(worker("w", `export default { fetch(r, env, ctx) { const h = new Headers(); `+tc.headers+`; `+late+
+				` return new Response(null, { headers: h }) } }`), fetch("GET", "http://x/", ""))
 			if tc.message == "" {
 				require.Nil(t, o.end.Failure, name)
 				require.NotEmpty(t, o.reply.Headers, name)

@@ -141,7 +141,9 @@ func (h *heaps) worn(jc *jsContext) bool {
 func (h *heaps) newIsolate(w *events.Worker, mode events.Mode) *isolate {
 	heapMB := h.pool.limits(w).HeapMB
 	bytes := uint64(heapMB) << 20
-	iso := &isolate{v8: h.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}), tenant: h.pool.policies.tenant(w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, charged: freshHeap, charges: h.pool.charges}
+	iso := &isolate{v8: h.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}),
+		tenant: h.pool.policies.tenant(
+			w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, charged: freshHeap, charges: h.pool.charges}
 	h.pool.live.Add(1)
 	h.take(iso)
 	return iso

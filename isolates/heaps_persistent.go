@@ -94,7 +94,8 @@ func (p *persistents) acquire(w *events.Worker) (*jsContext, error) {
 	}
 	now := time.Now()
 	between := &run{
-		attempt: &lifecycle.Attempt{Worker: w}, tenant: p.pool.policies.tenant(w.Owner), limits: p.pool.limits(w), context: jc, start: now, wall: now.Add(forever),
+		attempt: &lifecycle.Attempt{Worker: w}, tenant: p.pool.policies.tenant(w.Owner), limits: p.pool.limits(w),
+		context: jc, start: now, wall: now.Add(forever),
 		begun: true, betweenEvents: true,
 	}
 	jc.life = &life{of: h, betweenEvents: between}

@@ -256,8 +256,10 @@ func (h *heaps) largest() (most *isolate) {
 			if iso.away {
 				continue
 			}
-			if most == nil || cmp.Or(cmp.Compare(iso.counters.charged.Load()+h.pool.holdings.of(iso.tenant), most.counters.charged.Load()+h.pool.holdings.of(most.tenant)),
-				cmp.Compare(iso.size(), most.size())) > 0 {
+			if most == nil ||
+				cmp.Or(cmp.Compare(iso.counters.charged.Load()+h.pool.holdings.of(iso.tenant), most.counters.charged.Load()+
+					h.pool.holdings.of(most.tenant)),
+					cmp.Compare(iso.size(), most.size())) > 0 {
 				most = iso
 			}
 		}

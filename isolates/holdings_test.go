@@ -117,7 +117,8 @@ func TestHostCallsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			body := calls[name]
 			b := newBench(t, loopback)
-			w := worker("hoards", `const kept = [], go = (x) => { kept.push(x); if (x && typeof x.catch === "function") x.catch(() => {}); return x };
+			w := worker("hoards",
+				`const kept = [], go = (x) => { kept.push(x); if (x && typeof x.catch === "function") x.catch(() => {}); return x };
 				const wait = (ms) => scheduler.wait(ms), tick = () => wait(0), spin = (ms) => { for (const end = performance.now() + ms; performance.now() < end;); };
 				export default { async task({ payload: url }, env, ctx) { `+body+`; return kept.length } }`)
 			w.Queues = map[string]string{"NEVER": "never"}
@@ -161,7 +162,8 @@ func peak(t *testing.T, f func()) int {
 func TestHold(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.HeapMB, c.OwnerHeapMB = 100, 60 })
 	of := func(owner string) *run {
-		return &run{tenant: owner, attempt: &lifecycle.Attempt{Worker: &events.Worker{Owner: owner}}, limits: events.Limits{HeapMB: 40}}
+		return &run{tenant: owner, attempt: &lifecycle.Attempt{Worker: &events.Worker{Owner: owner}},
+			limits: events.Limits{HeapMB: 40}}
 	}
 	p, a, a2, other, third := b.pool, of("acme"), of("acme"), of("other"), of("third")
 	require.NoError(t, p.hold(a, 40<<20))

@@ -86,7 +86,8 @@ func checkPages(t *testing.T, all []script, seen map[string]ordeal) {
 		require.NotNil(t, row, "no row for %s: %s", s.name, hint)
 		require.Equal(t, []string{s.told(), s.ends(), s.thread()}, []string{row[1], row[2], row[4]}, "%s: %s", s.name, hint)
 		// If a script may end in several ways, the row need not name all limits.
-		if r, ran := seen[s.name]; ran && len(s.outcomes) == 1 && r.Outcomes[len(r.Outcomes)-1] == s.outcomes[0] && r.EndedBy != "" {
+		if r, ran := seen[s.name]; ran && len(s.outcomes) == 1 && r.Outcomes[len(r.Outcomes)-1] == s.outcomes[0] &&
+			r.EndedBy != "" {
 			require.Contains(t, row[3], r.EndedBy, "%s: %s", s.name, hint)
 		}
 	}
@@ -136,7 +137,8 @@ func renderTable(all []script, seen map[string]ordeal) string {
 		}
 		if last := seen[s.name].Outcomes; !slices.Contains(last, "ok") || len(s.outcomes) > 1 {
 			for _, limit := range s.usualLimits() {
-				if !slices.Contains(limits, limit) && (limit != "heap" || !slices.Contains(last, "memory")) && (limit != "wall-clock time" || !slices.Contains(last, "timeout")) {
+				if !slices.Contains(limits, limit) && (limit != "heap" || !slices.Contains(last, "memory")) &&
+					(limit != "wall-clock time" || !slices.Contains(last, "timeout")) {
 					limits = append(limits, limit)
 				}
 			}
@@ -144,7 +146,8 @@ func renderTable(all []script, seen map[string]ordeal) string {
 		if len(limits) == 0 {
 			limits = []string{"itself"}
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.name, s.told(), s.ends(), strings.Join(limits, " or "), s.thread())
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.name, s.told(), s.ends(), strings.Join(limits, " or "),
+			s.thread())
 	}
 	return b.String() + "\n"
 }

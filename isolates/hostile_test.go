@@ -38,7 +38,10 @@ func TestHostile(t *testing.T) {
 	scripts := all
 	switch {
 	case *only != "":
-		scripts = slices.DeleteFunc(slices.Clone(all), func(s script) bool { return !regexp.MustCompile(*only).MatchString(s.name) })
+		scripts = slices.DeleteFunc(slices.Clone(all), func(s script) bool {
+			return !regexp.MustCompile(*only).
+				MatchString(s.name)
+		})
 	case !wholeSuite:
 		scripts = sample(t, all)
 	}
@@ -54,7 +57,8 @@ func TestHostile(t *testing.T) {
 		a.forgetOutcomes()
 		a.holdsNothing("what %s held is given back", s.name)
 		if i+1 == len(scripts) || scripts[i+1].area() != s.area() {
-			require.Eventually(t, func() bool { debug.FreeOSMemory(); return memory() < before+openSlack }, patience, 100*time.Millisecond, "memory comes back")
+			require.Eventually(t, func() bool { debug.FreeOSMemory(); return memory() < before+openSlack }, patience,
+				100*time.Millisecond, "memory comes back")
 			t.Logf("after %s: RSS %d MB", s.area(), memory()>>20)
 		}
 	}
@@ -133,6 +137,7 @@ func (s *script) judge(t *testing.T, r ordeal) {
 	require.True(t, r.Parked == 0 || s.parks, "V8 lost %d threads", r.Parked)
 	require.Less(t, r.late(), noise*neighbourDelay, "a good event took too long")
 	if s.cut {
-		require.True(t, slices.ContainsFunc(r.Log, func(l string) bool { return strings.Contains(l, "cut short") }), "%v", r.Log)
+		require.True(t, slices.ContainsFunc(r.Log, func(l string) bool { return strings.Contains(l, "cut short") }), "%v",
+			r.Log)
 	}
 }

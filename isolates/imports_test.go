@@ -23,7 +23,8 @@ func TestImportInALoopIsLimited(t *testing.T) {
 			w.Limits = events.Limits{CPU: events.Millis(200 * time.Millisecond), HeapMB: 32}
 			f := b.run(w, task("{}")).end.Failure
 			require.NotNil(t, f)
-			require.Contains(t, []events.Reason{events.ReasonCPU, events.ReasonMemory, events.ReasonException}, f.Reason, "%v", f)
+			require.Contains(t, []events.Reason{events.ReasonCPU, events.ReasonMemory, events.ReasonException}, f.Reason, "%v",
+				f)
 			require.Equal(t, "hello", b.task(hello, "{}")["data"]) // the thread continues
 			require.Zero(t, b.pool.Stats().Parked)
 		})

@@ -142,7 +142,11 @@ func newIsolationBench(t *testing.T, change ...func(*Config)) *isolationBench {
 	c.begin(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/now", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.RawQuery)) })
-	mux.HandleFunc("/hold", func(w http.ResponseWriter, r *http.Request) { c.hold(r); _, _ = w.Write([]byte(r.URL.RawQuery)) })
+	mux.HandleFunc("/hold", func(w http.ResponseWriter, r *http.Request) {
+		c.hold(r)
+		_,
+			_ = w.Write([]byte(r.URL.RawQuery))
+	})
 	mux.HandleFunc("/body", func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
 		c.hold(r)
@@ -311,7 +315,8 @@ func (c *isolationBench) checkLines(m traits, same bool) {
 		if _, text, ok := strings.Cut(l.Text, "LINE "); ok {
 			require.Equal(c.t, name+" "+l.EventID+".", text)
 		}
-		if strings.Contains(l.Text, "mark: ") && (l.EventID == "two" && !(same && m.shares) || l.EventID == "three" && !m.shares) {
+		if strings.Contains(l.Text, "mark: ") && (l.EventID == "two" && !(same && m.shares) || l.EventID == "three" &&
+			!m.shares) {
 			require.Equal(c.t, "mark: 1", l.Text, "groups and counts of another event")
 		}
 		require.NotContains(c.t, l.Text+l.Stack, runtimePrefix)

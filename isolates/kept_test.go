@@ -69,11 +69,13 @@ func TestValuesPassWithoutJavaScript(t *testing.T) {
 		"value to response":    {`return new Response(await env.KV.get("kept/a", "stream"))`, 512 << 10, keptObject[:512<<10], nil},
 		"value with metadata":  {`return new Response((await env.KV.getWithMetadata("kept/a", { type: "stream" })).value)`, 512 << 10, keptObject[:512<<10], nil},
 		"request to object":    {`await env.B.put("kept/b", r.body); return new Response("stored")`, 8 << 20, nil, keptObject},
-		"subrequest to object": {`await env.B.put("kept/b", (await fetch("` + url + `", { method: "POST", body: r.body })).body); return new Response("stored")`, 16 << 20, nil, keptObject},
-		"object to object":     {`await env.B.put("kept/b", (await env.B.get("kept/a")).body); return new Response("stored")`, 8 << 20, nil, keptObject},
-		"object to subrequest": {`return fetch("` + url + `", { method: "POST", body: (await env.B.get("kept/a")).body })`, 16 << 20, keptObject, nil},
-		"value to value":       {`await env.KV.put("kept/b", await env.KV.get("kept/a", "stream")); return new Response("stored")`, 512 << 10, nil, keptObject[:512<<10]},
-		"value to object":      {`await env.B.put("kept/b", await env.KV.get("kept/a", "stream")); return new Response("stored")`, 512 << 10, nil, keptObject[:512<<10]},
+		"subrequest to object": {`await env.B.put("kept/b", (await fetch("` + url + `", { method: "POST", body: r.body })).body); return new Response("stored")`,
+			16 << 20, nil, keptObject},
+		"object to object": {`await env.B.put("kept/b", (await env.B.get("kept/a")).body); return new Response("stored")`, 8 << 20, nil, keptObject},
+		"object to subrequest": {`return fetch("` + url + `", { method: "POST", body: (await env.B.get("kept/a")).body })`, 16 << 20, keptObject,
+			nil},
+		"value to value":  {`await env.KV.put("kept/b", await env.KV.get("kept/a", "stream")); return new Response("stored")`, 512 << 10, nil, keptObject[:512<<10]},
+		"value to object": {`await env.B.put("kept/b", await env.KV.get("kept/a", "stream")); return new Response("stored")`, 512 << 10, nil, keptObject[:512<<10]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +205,8 @@ func TestResponsesComeInLongPieces(t *testing.T) {
 	t.Cleanup(s.Close)
 	b := newBench(t, loopback)
 	b.cpu = ample
-	o := b.run(worker("w", `export default { async fetch(r) { let n = 0, most = 0; for await (const c of (await fetch("`+s.URL+`")).body) { n += c.length; most = Math.max(most, c.length) } return Response.json([n, most]) } }`), fetch("GET", "http://x/", ""))
+	o := b.run(worker("w", `export default { async fetch(r) { let n = 0, most = 0; for await (const c of (await fetch("`+s.URL+`")).body) { n += c.length; most = Math.max(most, c.length) } return Response.json([n, most]) } }`),
+		fetch("GET", "http://x/", ""))
 	require.Nil(t, o.end.Failure, "%v", b.lines())
 	require.Equal(t, "[33554432,262144]", string(o.reply.Body))
 	b.holdsNothing()

@@ -34,7 +34,8 @@ func TestFailuresAreLogged(t *testing.T) {
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch(r) { console.log("x".repeat(100)); if (r.url.endsWith("throw")) throw new TypeError("no"); for (;;); } }`)
 		w.Limits.LogBytes, w.Limits.CPU = 10, short.CPU
-		for path, want := range map[string]string{"throw": "failed: exception: TypeError: no", "loop": "failed: cpu: CPU time limit of 50ms (limits.cpuMs)"} {
+		for path, want := range map[string]string{"throw": "failed: exception: TypeError: no",
+			"loop": "failed: cpu: CPU time limit of 50ms (limits.cpuMs)"} {
 			o := b.run(w, fetch("GET", "http://x/"+path, ""))
 			b.mu.Lock()
 			last := b.logs[len(b.logs)-1]

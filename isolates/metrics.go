@@ -25,7 +25,8 @@ func newMetrics(reg prometheus.Registerer, p *Pool) (*metrics, error) {
 			Help: "Responses whose body ended before it was complete, after their head was sent, by the reason of the failure. A requester that went away is none.",
 		}, []string{"reason"}),
 	}
-	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, m.offloaded, m.offloadCPU, m.yielded, m.piped, m.broken, collector{p}} {
+	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, m.offloaded, m.offloadCPU, m.yielded,
+		m.piped, m.broken, collector{p}} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -65,7 +66,8 @@ var (
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descIsolates, descMost, descContexts, descHeap, descCharged, descHeld, descHeapMax, descResets, descWarm, descCold, descDiscards, descEvictions, descCollected, descKills,
+		descIsolates, descMost, descContexts, descHeap, descCharged, descHeld, descHeapMax, descResets, descWarm, descCold,
+		descDiscards, descEvictions, descCollected, descKills,
 		descParked, descPrewarmed, descCode, descCodeHits, descCodeBad,
 	} {
 		ch <- d

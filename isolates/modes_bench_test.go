@@ -124,7 +124,10 @@ func BenchmarkMemory(b *testing.B) {
 	}{{"isolate", 200, 1}, {"context", 1, 200}} {
 		b.Run(c.what, func(b *testing.B) {
 			for b.Loop() {
-				p := newBench(b, func(cfg *Config) { cfg.MaxIsolates, cfg.OwnerMaxIsolates, cfg.ContextsPerIsolate = 400, 400, 1000 })
+				p := newBench(b, func(cfg *Config) {
+					cfg.MaxIsolates, cfg.OwnerMaxIsolates, cfg.ContextsPerIsolate = 400, 400,
+						1000
+				})
 				run := func(owner, name int) {
 					w := worker(fmt.Sprint("w", name), echoJSON)
 					w.Owner = fmt.Sprint("owner", owner)

@@ -66,7 +66,8 @@ func TestSharedIsolatesAreTheProcesss(t *testing.T) {
 		o := b.run(w, fetch("GET", "http://x/", ""))
 		require.Equal(t, fmt.Sprint(n), string(o.reply.Body), "one context has seen all events")
 		threads[o.thread] = true
-		require.Eventually(t, func() bool { return b.pool.shared.len() == 1 }, patience, time.Millisecond, "the thread gives it back")
+		require.Eventually(t, func() bool { return b.pool.shared.len() == 1 }, patience, time.Millisecond,
+			"the thread gives it back")
 	}
 	s := b.pool.Stats()
 	require.Equal(t, 1, s.Contexts)
@@ -95,7 +96,8 @@ func TestSharedIsolatesAreNotWaitedFor(t *testing.T) {
 		o.wait(t, o.ended)
 		require.Nil(t, o.end.Failure)
 	}
-	require.Eventually(t, func() bool { s := b.pool.Stats(); return s.Busy == 0 && s.Running == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { s := b.pool.Stats(); return s.Busy == 0 && s.Running == 0 }, patience,
+		time.Millisecond)
 }
 
 func TestSharedIsolatesMakeRoom(t *testing.T) {
@@ -137,7 +139,8 @@ func TestOneshotLeavesNothing(t *testing.T) {
 	for range 3 {
 		b.run(worker("w", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 	}
-	require.Eventually(t, func() bool { return b.pool.Stats().Cached == 0 && b.pool.live.Load() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.pool.Stats().Cached == 0 && b.pool.live.Load() == 0 }, patience,
+		time.Millisecond)
 	require.EqualValues(t, 3, b.pool.Stats().ColdStarts)
 }
 
@@ -322,7 +325,8 @@ func TestPersistentLifetime(t *testing.T) {
 		lines   []string
 		discard string
 	}{
-		"idle":     {events.Lifetime{Idle: events.Millis(30 * time.Millisecond)}, []string{"idle 2!", "terminate 2", "bye !"}, "idle"},
+		"idle": {events.Lifetime{Idle: events.Millis(30 * time.Millisecond)}, []string{"idle 2!", "terminate 2", "bye !"},
+			"idle"},
 		"ttl":      {events.Lifetime{TTL: events.Millis(150 * time.Millisecond)}, []string{"terminate 2", "bye !"}, "ttl"},
 		"requests": {events.Lifetime{Requests: 2}, []string{"terminate 2", "bye !"}, "reuses"},
 	} {
@@ -393,7 +397,8 @@ func TestPersistentTerminate(t *testing.T) {
 		})
 	}
 	t.Run("that never ends", func(t *testing.T) {
-		for _, hook := range []string{`for (;;);`, `return new Promise(() => {})`, `throw new Error("no")`, `setInterval(() => {}, 1)`} {
+		for _, hook := range []string{`for (;;);`, `return new Promise(() => {})`, `throw new Error("no")`,
+			`setInterval(() => {}, 1)`} {
 			b, w := newPersistent(t, `export default { fetch: () => new Response("ok"), onTerminate() { `+hook+` } }`)
 			w.Lifetime.Requests = 1
 			require.Equal(t, "ok", get(b, w, ""))

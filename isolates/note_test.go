@@ -35,7 +35,11 @@ func TestNoteHasWhatIsInV8(t *testing.T) {
 		long := b.start(lengthy(400), task(`1`))
 		require.Eventually(t, func() bool { return noted()["acme/long"] == 1 }, patience, time.Millisecond)
 		other := b.start(of("gamma", lengthy(100)), task(`1`))
-		require.Eventually(t, func() bool { n := noted(); return n["acme/long"] == 1 && n["gamma/long"] == 1 || long.isOver() }, patience, time.Millisecond)
+		require.Eventually(t, func() bool {
+			n := noted()
+			return n["acme/long"] == 1 && n["gamma/long"] == 1 ||
+				long.isOver()
+		}, patience, time.Millisecond)
 		require.NotContains(t, noted(), "beta/waits")
 		<-other.ended
 		<-long.ended

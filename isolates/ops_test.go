@@ -21,7 +21,8 @@ import (
 func TestOpCodesAgree(t *testing.T) {
 	theirs := opsOfJS(t)
 	for table, in := range map[string]struct{ file, prefix string }{
-		"entryOps": {"ops.go", "op"}, "sendOps": {"ops.go", "cmd"}, "askOps": {"ops.go", "ask"}, "subtleOps": {"offload/subtle/ops.go", "op"},
+		"entryOps": {"ops.go", "op"}, "sendOps": {"ops.go", "cmd"}, "askOps": {"ops.go", "ask"},
+		"subtleOps": {"offload/subtle/ops.go", "op"},
 	} {
 		want := theirs[table]
 		require.NotEmpty(t, want, table)

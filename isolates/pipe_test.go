@@ -37,13 +37,14 @@ func uploading(n int) (*events.Event, *uploaded) {
 	u.sum = [sha256.Size]byte(all.Sum(nil))
 	e := fetch("POST", "http://x/", "")
 	e.Requester = &events.Requester{Credit: 256 << 10}
-	e.Parts = &events.Parts{ID: "b", Live: true, Size: int64(n) << 20, Read: func(ctx context.Context, i int) ([]byte, error) {
-		if i >= n {
-			return nil, io.EOF
-		}
-		u.read.Add(1)
-		return bytes.Clone(part), ctx.Err()
-	}}
+	e.Parts = &events.Parts{ID: "b", Live: true, Size: int64(n) << 20,
+		Read: func(ctx context.Context, i int) ([]byte, error) {
+			if i >= n {
+				return nil, io.EOF
+			}
+			u.read.Add(1)
+			return bytes.Clone(part), ctx.Err()
+		}}
 	return e, u
 }
 
@@ -56,7 +57,8 @@ func passes(t *testing.T, b *bench, w *events.Worker) *outcome {
 	o.wait(t, o.replied)
 	require.NotNil(t, o.reply.Stream, "%v %v", o.reply, b.lines())
 	sum, size := sha256.New(), 0
-	_, failure := bodyOf(t, &events.Reply{Stream: o.reply.Stream}, 256<<10, func(_ int, c events.Chunk) { sum.Write(c.Data); size += len(c.Data) })
+	_, failure := bodyOf(t, &events.Reply{Stream: o.reply.Stream}, 256<<10,
+		func(_ int, c events.Chunk) { sum.Write(c.Data); size += len(c.Data) })
 	require.Nil(t, failure, "%v", b.lines())
 	o.wait(t, o.ended)
 	require.Nil(t, o.end.Failure)
@@ -144,7 +146,8 @@ func TestPipeWaitsForItsReader(t *testing.T) {
 	e, u := uploading(1000)
 	o := b.start(worker("w", `export default { fetch: r => new Response(r.body) }`), e)
 	o.wait(t, o.replied)
-	require.Eventually(t, func() bool { return len(o.reply.Stream.Take()) > 0 || u.read.Load() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(o.reply.Stream.Take()) > 0 || u.read.Load() == 1 }, patience,
+		time.Millisecond)
 	require.Nil(t, b.run(quick(), task("null")).end.Failure, "the thread has other work meanwhile")
 	require.LessOrEqual(t, u.read.Load(), int64(1), "a part has a MiB, and 256 KiB were granted")
 	require.LessOrEqual(t, b.pool.holdings.total.Load(), int64(1<<20))

@@ -89,7 +89,8 @@ func (g *group) set(owner string, policy *events.Policy) {
 		g.members[owner] = now
 	}
 	// Only one that had the largest share, and has less now, lowers it.
-	if old.MaxIsolates == g.most.MaxIsolates && now.MaxIsolates < old.MaxIsolates || old.HeapMB == g.most.HeapMB && now.HeapMB < old.HeapMB {
+	if old.MaxIsolates == g.most.MaxIsolates && now.MaxIsolates < old.MaxIsolates || old.HeapMB == g.most.HeapMB &&
+		now.HeapMB < old.HeapMB {
 		g.most = events.Policy{}
 		for _, m := range g.members {
 			g.raise(m)

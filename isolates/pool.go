@@ -68,11 +68,15 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	}
 	cfg = cfg.OrDefault()
 	p := &Pool{
-		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), prewarmed: newPrewarmed(cfg), egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts),
-		dog: newWatchdog(cfg.Threads), threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background), stop: make(chan struct{}), dogStop: make(chan struct{}),
-		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter, lostAfter: lostAfter, loadWall: loadWall,
-		loadCPU: loadCPU,
-		charges: chargesFor(cfg.HeapMB), away: awayTurns{most: max(leastAway, 4*cfg.Threads)}, budgets: budgets{share: betweenShare}, runaways: runaways{nice: runawayNice},
+		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), prewarmed: newPrewarmed(cfg),
+		egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts),
+		dog:    newWatchdog(cfg.Threads), threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background),
+		stop: make(chan struct{}), dogStop: make(chan struct{}),
+		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter, lostAfter: lostAfter,
+		loadWall: loadWall,
+		loadCPU:  loadCPU,
+		charges:  chargesFor(cfg.HeapMB), away: awayTurns{most: max(leastAway, 4*cfg.Threads)},
+		budgets: budgets{share: betweenShare}, runaways: runaways{nice: runawayNice},
 		rests: rests{collect: collectAfter, flush: flushCodeAfter},
 	}
 	for i := range p.threads {

@@ -182,7 +182,8 @@ func TestContextsAreReusedAndReplaced(t *testing.T) {
 	}
 	require.Equal(t, []string{"1", "2", "3", "1"}, got)
 	b.run(w, fetch("GET", "http://x/boom", ""))
-	require.Equal(t, "1", string(b.run(w, fetch("GET", "http://x/", "")).reply.Body), "a context that failed is not used again")
+	require.Equal(t, "1", string(b.run(w, fetch("GET", "http://x/", "")).reply.Body),
+		"a context that failed is not used again")
 }
 
 // A context whose isolate is small stays. One that grows is discarded.
@@ -298,7 +299,8 @@ func TestBusyContextsAreNotClosedOnRequest(t *testing.T) {
 	<-long.replied
 	b.pool.CloseContexts(0, w)
 	other := worker("other", `export default { fetch: () => new Response("ok") }`)
-	require.Equal(t, "ok", string(b.run(other, fetch("GET", "http://x/", "")).reply.Body)) // the thread has seen the request
+	// the thread has seen the request
+	require.Equal(t, "ok", string(b.run(other, fetch("GET", "http://x/", "")).reply.Body))
 	close(release)
 	<-long.ended
 	require.Nil(t, long.end.Failure)

@@ -18,7 +18,8 @@ func (idleSource) Next(int, int) []*lifecycle.Attempt { return nil }
 func (idleSource) Report(int, []lifecycle.Report)     {}
 
 func TestBackgroundThreadsHaveLowerPriority(t *testing.T) {
-	p, err := New(func() Config { c := DefaultConfig(2); c.Background = 2; return c }(), idleSource{}, nil, prometheus.NewRegistry())
+	p, err := New(func() Config { c := DefaultConfig(2); c.Background = 2; return c }(), idleSource{}, nil,
+		prometheus.NewRegistry())
 	require.NoError(t, err)
 	niceOf := func(tid int) int {
 		n, err := unix.Getpriority(unix.PRIO_PROCESS, tid)

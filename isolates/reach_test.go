@@ -221,7 +221,8 @@ func TestStacksNameOnlyTheAuthorsFiles(t *testing.T) {
 		w.Queues = map[string]string{"JOBS": "jobs"}
 		o := b.run(w, fetch("GET", "http://x/", ""))
 		require.NotNil(t, o.end.Failure, name)
-		require.NotRegexp(t, foreign, strings.ReplaceAll(o.end.Failure.Message+o.end.Failure.Stack, "http://127.0.0.1:1/", ""), name)
+		require.NotRegexp(t, foreign, strings.ReplaceAll(o.end.Failure.Message+o.end.Failure.Stack, "http://127.0.0.1:1/",
+			""), name)
 		if name != "fetch" && name != "url" {
 			require.Contains(t, o.end.Failure.Stack, "author.js", "%s: %+v", name, o.end.Failure)
 		}

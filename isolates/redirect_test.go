@@ -40,7 +40,8 @@ func redirectServers(t *testing.T) (one, two string) {
 				return
 			}
 			body, _ := io.ReadAll(r.Body)
-			_ = json.NewEncoder(w).Encode(seen{name, r.Method, r.URL.RequestURI(), string(body), fmt.Sprint(r.ContentLength), r.Header})
+			_ = json.NewEncoder(w).Encode(seen{name, r.Method, r.URL.RequestURI(), string(body), fmt.Sprint(r.ContentLength),
+				r.Header})
 		}))
 		t.Cleanup(s.Close)
 		return s
@@ -95,7 +96,8 @@ func TestRedirectsKeepCredentials(t *testing.T) {
 		}
 	}
 	// No Referer is added.
-	for _, init := range []string{`{}`, `{ referrerPolicy: "no-referrer" }`, `{ referrerPolicy: "unsafe-url" }`, `{ referrer: "" }`} {
+	for _, init := range []string{`{}`, `{ referrerPolicy: "no-referrer" }`, `{ referrerPolicy: "unsafe-url" }`,
+		`{ referrer: "" }`} {
 		for _, to := range []string{"/to", two + "/to"} {
 			s, _, failed := b.redirected(one+"/a?token=secret&to="+to, init)
 			require.Empty(t, failed)
@@ -115,8 +117,10 @@ func TestRedirectsOfBodies(t *testing.T) {
 		method, want string
 		keeps        bool
 	}{
-		{301, "POST", "GET", false}, {302, "POST", "GET", false}, {303, "POST", "GET", false}, {307, "POST", "POST", true}, {308, "POST", "POST", true},
-		{301, "PUT", "PUT", true}, {302, "PUT", "PUT", true}, {303, "PUT", "GET", false}, {307, "PUT", "PUT", true}, {303, "DELETE", "GET", false},
+		{301, "POST", "GET", false}, {302, "POST", "GET", false}, {303, "POST", "GET", false}, {307, "POST", "POST", true},
+		{308, "POST", "POST", true},
+		{301, "PUT", "PUT", true}, {302, "PUT", "PUT", true}, {303, "PUT", "GET", false}, {307, "PUT", "PUT", true},
+		{303, "DELETE", "GET", false},
 	} {
 		for _, body := range []string{`"short"`, `"0123456789".repeat(20_000)`, `new Blob(["0123456789".repeat(20_000)])`} {
 			s, _, failed := b.redirected(fmt.Sprintf("%s/a?to=%s/to&status=%d", one, two, c.status),
@@ -184,7 +188,8 @@ func TestRedirectsAreFollowed(t *testing.T) {
 	} }`, fmt.Sprintf("%q", one))
 	require.Equal(t, []any{
 		[]any{200.0, false}, []any{200.0, true}, []any{200.0, true}, "fetch: more than 20 redirects",
-		[]any{302.0, false, "/a?to=/to"}, []any{200.0, false, "/a?to="}, `fetch failed: the response is a redirect, and redirect is "error"`, []any{200.0, false, "/a?to="},
+		[]any{302.0, false, "/a?to=/to"}, []any{200.0, false, "/a?to="}, `fetch failed: the response is a redirect, and redirect is "error"`,
+		[]any{200.0, false, "/a?to="},
 	}, doc["data"])
 }
 
@@ -195,10 +200,13 @@ func TestReferrer(t *testing.T) {
 	b := newBench(t, loopback)
 	own := one + "/own?token=secret"
 	for _, c := range []struct{ policy, same, other string }{
-		{"", own, one + "/"}, {"no-referrer", "", ""}, {"origin", one + "/", one + "/"}, {"unsafe-url", own, own}, {"same-origin", own, ""},
-		{"strict-origin", one + "/", one + "/"}, {"origin-when-cross-origin", own, one + "/"}, {"strict-origin-when-cross-origin", own, one + "/"}, {"no-referrer-when-downgrade", own, own},
+		{"", own, one + "/"}, {"no-referrer", "", ""}, {"origin", one + "/", one + "/"}, {"unsafe-url", own, own},
+		{"same-origin", own, ""},
+		{"strict-origin", one + "/", one + "/"}, {"origin-when-cross-origin", own, one + "/"},
+		{"strict-origin-when-cross-origin", own, one + "/"}, {"no-referrer-when-downgrade", own, own},
 	} {
-		init := fmt.Sprintf(`{ referrer: %q, referrerPolicy: %q }`, strings.Replace(own, "http://", "http://user:password@", 1)+"#part", c.policy)
+		init := fmt.Sprintf(`{ referrer: %q, referrerPolicy: %q }`, strings.Replace(own, "http://", "http://user:password@",
+			1)+"#part", c.policy)
 		for _, to := range []string{one + "/to", one + "/a?to=/to", two + "/a?to=" + one + "/to"} {
 			s, _, failed := b.redirected(to, init)
 			require.Empty(t, failed)
@@ -212,14 +220,16 @@ func TestReferrer(t *testing.T) {
 	}
 	init := fmt.Sprintf(`{ referrer: %q, referrerPolicy: "unsafe-url" }`, own)
 	for policy, want := range map[string]string{
-		"no-referrer": "", "nonsense": own, "no-referrer,%20origin": one + "/", "origin,nonsense,%20No-Referrer%09,": "", "origin&policy=no-referrer": "",
+		"no-referrer": "", "nonsense": own, "no-referrer,%20origin": one + "/", "origin,nonsense,%20No-Referrer%09,": "",
+		"origin&policy=no-referrer": "",
 	} {
 		s, _, failed := b.redirected(one+"/a?policy="+policy+"&to="+two+"/to", init)
 		require.Empty(t, failed)
 		require.Equal(t, want, s.Header.Get("Referer"), policy)
 	}
 	// To plain HTTP from a secure page.
-	for policy, want := range map[string]string{"": "", "strict-origin": "", "no-referrer-when-downgrade": "", "origin": "https://safe.example/", "unsafe-url": "https://safe.example/x"} {
+	for policy, want := range map[string]string{"": "", "strict-origin": "", "no-referrer-when-downgrade": "",
+		"origin": "https://safe.example/", "unsafe-url": "https://safe.example/x"} {
 		s, _, failed := b.redirected(one+"/to", fmt.Sprintf(`{ referrer: "https://safe.example/x", referrerPolicy: %q }`, policy))
 		require.Empty(t, failed)
 		require.Equal(t, want, s.Header.Get("Referer"), policy)
@@ -265,7 +275,9 @@ func FuzzRedirect(f *testing.F) {
 	} }`)
 	w.Limits.CPU = events.Millis(10 * time.Second)
 	host := strings.TrimPrefix(two.URL, "http://")
-	for _, l := range []string{"", "/to", two.URL, "//" + host, `\\` + host, "http:\t//" + host, "HTTP:" + host, "http://user:pass@" + host, "\x00//" + host, "http://" + host + "#\xff", "http://0x7f.1:" + host[10:], "javascript:1"} {
+	for _, l := range []string{"", "/to", two.URL, "//" + host, `\\` + host, "http:\t//" + host, "HTTP:" + host,
+		"http://user:pass@" + host, "\x00//" + host, "http://" + host + "#\xff", "http://0x7f.1:" +
+			host[10:], "javascript:1"} {
 		f.Add(l, "unsafe-url, origin")
 	}
 	f.Fuzz(func(t *testing.T, l, p string) {

@@ -22,7 +22,8 @@ func BenchmarkRequestCost(bm *testing.B) {
 		says string
 		make func() *events.Event
 	}{
-		{"plain", `export default { task() { return 1 } }`, `{"success":true,"data":1}`, func() *events.Event { return task("") }},
+		{"plain", `export default { task() { return 1 } }`, `{"success":true,"data":1}`,
+			func() *events.Event { return task("") }},
 		{"task-json", `export default { task(event) { const x = event.payload; return { ok: true, id: x.id, user: x.user } } }`,
 			`{"success":true,"data":` + answer + `}`, func() *events.Event { return task(echoBody) }},
 		{"fetch-json", echoJSON, answer, func() *events.Event { return fetch("POST", "http://x/", echoBody) }},

@@ -103,14 +103,16 @@ func TestRoutesBesideHandlers(t *testing.T) {
 				"/read": async () => new Response(await kept.text()), "/change": () => { kept.headers.set("x", "y"); return new Response("ok"); } };`+other)
 		w.Mode = events.Persistent
 		for _, c := range [][3]string{
-			{"GET", "/kept", "kept"}, {"GET", "/kept", "kept"}, {"GET", "/nothing", "other GET"}, {"POST", "/one", "one"}, {"GET", "/one", "other GET"},
+			{"GET", "/kept", "kept"}, {"GET", "/kept", "kept"}, {"GET", "/nothing", "other GET"}, {"POST", "/one", "one"},
+			{"GET", "/one", "other GET"},
 			{"GET", "/n", "1"}, {"GET", "/n", "2"}, {"GET", "/change", "ok"}, {"GET", "/kept", "kept"}, {"GET", "/read", "kept"},
 		} {
 			o := b.run(w, fetch(c[0], "http://x.test"+c[1], ""))
 			require.Nil(t, o.end.Failure, c)
 			require.Equal(t, c[2], string(o.reply.Body), c)
 		}
-		require.ErrorContains(t, b.run(w, fetch("GET", "http://x.test/kept", "")).end.Failure, "the body has been read already")
+		require.ErrorContains(t, b.run(w, fetch("GET", "http://x.test/kept", "")).end.Failure,
+			"the body has been read already")
 	}
 }
 
@@ -118,8 +120,10 @@ func TestRoutesBesideHandlers(t *testing.T) {
 func TestRoutesOfOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	for _, routes := range []string{`[{ path: "/", method: "GET" }]`, "new Map()", "null", "7", `"x"`, "() => 1", "new (class Table { x = 1 })()"} {
-		o := b.run(worker("app", `export default { routes: `+routes+`, fetch: () => new Response("app") };`), fetch("GET", "http://x.test/", ""))
+	for _, routes := range []string{`[{ path: "/", method: "GET" }]`, "new Map()", "null", "7", `"x"`, "() => 1",
+		"new (class Table { x = 1 })()"} {
+		o := b.run(worker("app", `export default { routes: `+routes+`, fetch: () => new Response("app") };`),
+			fetch("GET", "http://x.test/", ""))
 		require.Nil(t, o.end.Failure, routes)
 		require.Equal(t, "app", string(o.reply.Body), routes)
 	}

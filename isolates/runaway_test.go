@@ -36,7 +36,8 @@ func straying(name string) *events.Worker {
 func awaitRunaways(t testing.TB, p *Pool, what ...any) {
 	t.Helper()
 	back := func() bool { return p.back.Load() == p.ranAway.Load() }
-	require.Eventually(t, func() bool { return back() || p.runaways.burned() > burnsOn }, time.Hour, time.Millisecond, what...)
+	require.Eventually(t, func() bool { return back() || p.runaways.burned() > burnsOn }, time.Hour, time.Millisecond,
+		what...)
 	require.True(t, back(), what...)
 }
 

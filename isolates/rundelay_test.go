@@ -40,5 +40,6 @@ func TestRunDelay(t *testing.T) {
 		}()
 	}
 	a, b := <-tids, <-tids
-	require.Eventually(t, func() bool { return runDelay(a) > 50*time.Millisecond && runDelay(b) > 50*time.Millisecond }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return runDelay(a) > 50*time.Millisecond && runDelay(b) > 50*time.Millisecond },
+		patience, time.Millisecond)
 }

@@ -109,7 +109,8 @@ var warmupWorker string
 func warmUp(c *v8x.Context, show func(v8x.Result)) {
 	var call v8x.Call
 	turn := func(call *v8x.Call, body []byte) { show(c.Call(call.Bytes(), body)) }
-	turn(call.Reset(opEnv).Strings([]string{"NAME", "value"}).Strings([]string{"FLAGS", "{}"}).Strings([]string{"queues", "JOBS", "jobs"}).Bool(false).Bool(false), nil)
+	turn(call.Reset(opEnv).Strings([]string{"NAME", "value"}).Strings([]string{"FLAGS", "{}"}).
+		Strings([]string{"queues", "JOBS", "jobs"}).Bool(false).Bool(false), nil)
 	_, loaded := c.Module(v8x.Source{Name: "warmup.js", Text: warmupWorker})
 	show(loaded)
 	headers := []string{"content-type", "application/json", "accept", "*/*"}
@@ -120,7 +121,8 @@ func warmUp(c *v8x.Context, show func(v8x.Result)) {
 		return call.Reset(op).Number(id)
 	}
 	for _, path := range []string{"json", "text", "missing", "stream", "features"} {
-		turn(next(opFetchEvent).String("POST").String("http://warmup.invalid/"+path+"?a=1&b=2").Strings(headers).Content(), body)
+		turn(next(opFetchEvent).String("POST").String("http://warmup.invalid/"+path+"?a=1&b=2").Strings(headers).Content(),
+			body)
 	}
 	turn(next(opFetchEvent).String("GET").String("http://warmup.invalid/").Null().Null(), nil)
 	turn(next(opTaskEvent).String("1").Number(1).Strings(headers).Content(), body)

@@ -82,7 +82,8 @@ func endContexts(p *Pool, owner, name, why string, ends func(*jsContext) bool) {
 			if i == 0 {
 				t.heaps.borrowAll(tenant)
 			}
-			of := slices.DeleteFunc(slices.Clone(t.heaps.contexts.of(owner, name)), func(jc *jsContext) bool { return !ends(jc) })
+			of := slices.DeleteFunc(slices.Clone(t.heaps.contexts.of(owner, name)),
+				func(jc *jsContext) bool { return !ends(jc) })
 			t.heaps.dropContexts(of, why, func(*jsContext) bool { return true })
 		})
 	}

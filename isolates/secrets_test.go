@@ -134,7 +134,8 @@ func TestAWorkerWithoutItsSecretsDoesNotRun(t *testing.T) {
 		b.cpu = ample
 		s.set("", errors.New("secret KEY of acme/w is not set"))
 		o := b.run(keyed("w"), fetch("GET", "http://x/", ""))
-		require.Equal(t, &events.Failure{Reason: events.ReasonException, Message: "secret KEY of acme/w is not set"}, o.end.Failure)
+		require.Equal(t, &events.Failure{Reason: events.ReasonException, Message: "secret KEY of acme/w is not set"},
+			o.end.Failure)
 		require.True(t, o.end.Failure.Reason.Transient(), "it runs again later")
 		s.set("one", nil)
 		require.Equal(t, "one+1", string(b.run(keyed("w"), fetch("GET", "http://x/", "")).reply.Body))

@@ -28,7 +28,8 @@ func (s *soak) measure(t *testing.T, start time.Time) gauge {
 	v8x.Trim()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	g := gauge{at: time.Since(start), rss: rss(t) >> 20, heap: int(m.HeapAlloc >> 20), live: v8x.Alive(), stats: s.pool.Stats()}
+	g := gauge{at: time.Since(start), rss: rss(t) >> 20, heap: int(m.HeapAlloc >> 20), live: v8x.Alive(),
+		stats: s.pool.Stats()}
 	const perConn = 3 // goroutines: one at the server, two at the client
 	g.routines = runtime.NumGoroutine() - perConn*int(s.conns.Load())
 	s.mu.Lock()
@@ -44,7 +45,8 @@ func (s *soak) report(t *testing.T, gauges []gauge) {
 	b.WriteString("\n  time      events  RSS MB  Go MB  goroutines  isolates  contexts  globals  buffers' budgets\n")
 	for i, g := range gauges {
 		if i%max(1, len(gauges)/15) == 0 || i == len(gauges)-1 {
-			fmt.Fprintf(&b, "%6.0fs  %10d  %6d  %5d  %10d  %8d  %8d  %7d  %d\n", g.at.Seconds(), g.ended, g.rss, g.heap, g.routines, g.live.Isolates, g.live.Contexts, g.live.Globals, g.live.Budgets)
+			fmt.Fprintf(&b, "%6.0fs  %10d  %6d  %5d  %10d  %8d  %8d  %7d  %d\n", g.at.Seconds(), g.ended, g.rss, g.heap, g.routines,
+				g.live.Isolates, g.live.Contexts, g.live.Globals, g.live.Budgets)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.counts)) {
@@ -53,7 +55,8 @@ func (s *soak) report(t *testing.T, gauges []gauge) {
 	for _, name := range slices.Sorted(maps.Keys(s.scripts)) {
 		n := s.scripts[name]
 		each := func(d time.Duration) time.Duration { return (d / time.Duration(n.events)).Round(10 * time.Microsecond) }
-		fmt.Fprintf(&b, "%-18s %7d events, CPU %9s, at most %9s; wall %9s, at most %9s\n", name, n.events, each(n.cpu), n.cpuMost.Round(time.Millisecond), each(n.wall), n.wallMost.Round(time.Millisecond))
+		fmt.Fprintf(&b, "%-18s %7d events, CPU %9s, at most %9s; wall %9s, at most %9s\n", name, n.events, each(n.cpu),
+			n.cpuMost.Round(time.Millisecond), each(n.wall), n.wallMost.Round(time.Millisecond))
 	}
 	if n := len(gauges); n > 0 {
 		x := gauges[n-1].stats

@@ -37,7 +37,8 @@ func goodScripts() []soakScript {
 		{name: "body", said: "262144", body: `return String((await (await fetch(BASE + "/big")).arrayBuffer()).byteLength)`},
 		{name: "abort", said: "TimeoutError", body: `try { await fetch(BASE + "/slow", { signal: AbortSignal.timeout(3) }); return "not aborted" } catch (e) { return e.name }`},
 		{name: "abandon", said: "gone", body: `fetch(BASE + "/slow"); ask("/echo", token); setTimeout(() => console.log("TOKEN of the past"), 1); return "gone"`},
-		{name: "stream", said: "streamed", body: `const s = new ReadableStream({ async pull(c) { await sleep(1); c.enqueue(token); c.close() } });
+		{name: "stream", said: "streamed",
+			body: `const s = new ReadableStream({ async pull(c) { await sleep(1); c.enqueue(token); c.close() } });
 			const text = await new Response(s.pipeThrough(new TransformStream({ transform(x, c) { c.enqueue(new TextEncoder().encode(x + "!")) } }))).text(); return text === token + "!" ? "streamed" : text`},
 		{name: "send", said: "sent", body: `await Promise.all([env.JOBS.send(token), env.JOBS.send(token)]); return "sent"`},
 		{name: "hash", said: "32", body: `const d = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token)); return String(structuredClone({ n: d.byteLength }).n)`},
@@ -75,7 +76,8 @@ func hostileScripts() []soakScript {
 		{name: "loop", body: `for (;;);`, ends: cpu},
 		{name: "loop-later", body: `await sleep(1); for (;;);`, ends: cpu},
 		{name: "loop-after", body: `ctx.waitUntil(sleep(1).then(() => { for (;;); })); return "replied"`, said: "replied"},
-		{name: "microtasks", body: `const f = () => Promise.resolve().then(f); await f()`, ends: []string{"cpu", "memory"}}, // each promise waits for the next,
+		// each promise waits for the next,
+		{name: "microtasks", body: `const f = () => Promise.resolve().then(f); await f()`, ends: []string{"cpu", "memory"}},
 		{name: "regexp", body: `/(a+)+$/.test("a".repeat(40) + "b")`, ends: cpu},
 		{name: "arrays", body: `const keep = []; for (;;) keep.push(new Array(1000).fill(1.5))`, ends: memory},
 		{name: "strings", body: `const keep = []; for (let i = 0; ; i++) keep.push("x".repeat(1000) + i)`, ends: []string{"memory", "cpu"}},
@@ -84,7 +86,8 @@ func hostileScripts() []soakScript {
 		{name: "buffers-endless", body: `const keep = []; for (;;) keep.push(new Uint8Array(1 << 20))`, ends: []string{"exception", "memory"}},
 		{name: "resizable", body: `const keep = []; for (;;) { const b = new ArrayBuffer(1, { maxByteLength: 1 << 20 }); b.resize(1 << 20); keep.push(b) }`, ends: []string{"exception", "memory"}},
 		{name: "keeps", body: `(globalThis.keep ??= []).push(new Array(20000).fill(1.5)); return "kept"`, said: "kept", ends: []string{"ok", "memory"}},
-		{name: "poison", ends: []string{"ok", "exception", "timeout", "cpu"}, said: "poison", body: `Promise.prototype.then = function () { return this }; Object.defineProperty(Object.prototype, "status", { get: () => 204 });
+		{name: "poison", ends: []string{"ok", "exception", "timeout", "cpu"}, said: "poison",
+			body: `Promise.prototype.then = function () { return this }; Object.defineProperty(Object.prototype, "status", { get: () => 204 });
 			Array.prototype[Symbol.iterator] = null; globalThis.Response = function () {}; return "poison"`},
 		{name: "exits", ends: []string{"exception"}, body: `throw { get stack() { for (;;); }, toString() { for (;;); }, get message() { return token } }`},
 	}

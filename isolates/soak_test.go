@@ -44,7 +44,8 @@ type soak struct {
 	noCalls
 	pool   *Pool
 	server *httptest.Server
-	conns  atomic.Int64 // to server: each owner keeps up to 8 idle ones for 90 s, and so they become more for longer than a short soak
+	// to server: each owner keeps up to 8 idle ones for 90 s, and so they become more for longer than a short soak
+	conns atomic.Int64
 
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -297,7 +298,8 @@ func (s *soak) judge(x *trial, outcome string, e *lifecycle.End) {
 		s.complain("%s (%s): %s: %v", x.token, x.script.name, outcome, e.Failure)
 		return
 	}
-	if f := e.Failure; f != nil && (strings.Contains(f.Stack, runtimePrefix) || strings.Contains(f.Message, "owner-") && !strings.Contains(f.Message, x.token)) {
+	if f := e.Failure; f != nil && (strings.Contains(f.Stack, runtimePrefix) || strings.Contains(f.Message, "owner-") &&
+		!strings.Contains(f.Message, x.token)) {
 		s.complain("%s (%s): %s %s", x.token, x.script.name, f.Message, f.Stack)
 	}
 	if outcome != "ok" || x.script.module != "" {
@@ -345,7 +347,8 @@ func (s *soak) Log(l events.LogLine) {
 	x := s.byID[l.EventID]
 	_, token, ok := strings.Cut(l.Text, "TOKEN ")
 	switch {
-	case l.EventID == "" && (strings.HasPrefix(token, who(l.Owner, l.Worker, l.Version)+"#") || strings.HasPrefix(l.Text, "output limit")):
+	case l.EventID == "" && (strings.HasPrefix(token, who(l.Owner, l.Worker, l.Version)+"#") ||
+		strings.HasPrefix(l.Text, "output limit")):
 		// A persistent context may log for one of its events that has ended.
 	case x == nil || who(l.Owner, l.Worker, l.Version) != x.worker.Vars["WHO"]:
 		s.complain("a line of an event that does not run, %s: %s", l.EventID, l.Text)
@@ -400,9 +403,11 @@ func TestSoak(t *testing.T) {
 	require.LessOrEqual(t, int(s.pool.ranAway.Load()), 3+int(*soakFor/(10*time.Second)), "threads replaced")
 	require.Eventually(t, func() bool { // runaways of earlier tests may have come back since the start
 		now := v8x.Alive()
-		return now.Isolates <= before.Isolates && now.Contexts <= before.Contexts && now.Globals <= before.Globals && now.Budgets <= before.Budgets
+		return now.Isolates <= before.Isolates && now.Contexts <= before.Contexts && now.Globals <= before.Globals &&
+			now.Budgets <= before.Budgets
 	}, patience, 10*time.Millisecond, "%+v, at the start %+v", v8x.Alive(), before)
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= routines+2 }, patience, 10*time.Millisecond, "%d goroutines, at the start %d", runtime.NumGoroutine(), routines)
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= routines+2 }, patience, 10*time.Millisecond,
+		"%d goroutines, at the start %d", runtime.NumGoroutine(), routines)
 	if *soakFor >= 30*time.Second {
 		flat(t, gauges)
 	}

@@ -216,7 +216,8 @@ func TestWebSocketsThatAreRefused(t *testing.T) {
 	for _, mode := range []events.Mode{events.Pinned, events.Shared, events.Oneshot} {
 		w := worker("mode", "export default { fetch() { new WebSocketPair() } };")
 		w.Mode = mode
-		require.Contains(t, b.run(w, fetch("GET", "http://x.test/", "")).end.Failure.Message, `say "mode": "persistent" in the manifest`)
+		require.Contains(t, b.run(w, fetch("GET", "http://x.test/", "")).end.Failure.Message,
+			`say "mode": "persistent" in the manifest`)
 	}
 	// A pair has one client.
 	w := worker("twice", `const [client, server] = Object.values(new WebSocketPair()); server.accept();
@@ -369,7 +370,8 @@ func TestWebSocketClientsThatBreakTheRules(t *testing.T) {
 		"close code":              {masked(0x88, []byte{0x03, 0xed}), websocket.CloseProtocolError}, // 1005
 		"no UTF-8":                {masked(0x81, []byte{0xff}), websocket.CloseInvalidFramePayloadData},
 		"too long":                {[]byte{0x82, 0xff, 0, 0, 0, 0, 0x40, 0, 0, 1, 0, 0, 0, 0}, websocket.CloseMessageTooBig},
-		"longer than anything":    {[]byte{0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}, websocket.CloseMessageTooBig},
+		"longer than anything": {[]byte{0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},
+			websocket.CloseMessageTooBig},
 	} {
 		bad := u.dial(t)
 		_, err := bad.NetConn().Write(c.bytes)

@@ -115,7 +115,8 @@ func (s *socket) ended(err error) socketEnd {
 		return socketEnd{code: closed.Code, reason: closed.Text, clean: true}
 	}
 	var network net.Error
-	if closed != nil || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
+	if closed != nil || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, context.Canceled) {
 		end.failure = nil
 	}
 	return end
@@ -222,7 +223,8 @@ func (s *socket) reportEnd(end socketEnd) {
 		if end.failure != nil {
 			s.t.log(s.r, "warn", "WebSocket "+s.peer()+": "+end.failure.Error(), "")
 		}
-		call.Reset(opSocketClosed).Number(s.c.id).Number(float64(end.code)).String(end.reason).Bool(end.clean).Bool(end.failure != nil)
+		call.Reset(opSocketClosed).Number(s.c.id).Number(float64(end.code)).String(end.reason).Bool(end.clean).
+			Bool(end.failure != nil)
 		return nil
 	})
 }

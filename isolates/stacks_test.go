@@ -54,7 +54,8 @@ func TestCommandsAreCharged(t *testing.T) {
 	b := newBench(t)
 	p := b.pool
 	th := newThread(p, 0)
-	r := &run{attempt: &lifecycle.Attempt{Worker: mapped("")}, limits: events.DefaultLimits, cpuLeft: time.Second, begun: true}
+	r := &run{attempt: &lifecycle.Attempt{Worker: mapped("")}, limits: events.DefaultLimits, cpuLeft: time.Second,
+		begun: true}
 	began := offload.CPU()
 	th.author(r, "Error: x\n    at f (w.js:1:1)\n")
 	require.Positive(t, th.aside, "a source map was parsed")

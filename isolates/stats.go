@@ -95,7 +95,8 @@ func (c *Counts) derive() {
 // Stats returns a snapshot, for people and metrics. Its figures are not all of the same moment. Any goroutine may call
 // it.
 func (p *Pool) Stats() Stats {
-	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.parked.Load()), Code: p.code.stats(), Prewarmed: p.prewarmed.stats()}
+	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.parked.Load()),
+		Code: p.code.stats(), Prewarmed: p.prewarmed.stats()}
 	s.HeapMax = int64(p.cfg.HeapMB) << 20
 	uses := uses{map[string]*OwnerStats{}, map[string]*WorkerStats{}}
 	for i := range p.threads {
@@ -108,7 +109,8 @@ func (p *Pool) Stats() Stats {
 		uses.add(&t.heaps.counters)
 	}
 	idle := &p.shared.counters // shared isolates that no thread has
-	s.Counts.add(Counts{Cached: int(idle.isolates.Load()), Contexts: int(idle.contexts.Load()), HeapBytes: idle.heap.Load()})
+	s.Counts.add(Counts{Cached: int(idle.isolates.Load()), Contexts: int(idle.contexts.Load()),
+		HeapBytes: idle.heap.Load()})
 	uses.add(idle)
 	s.Owners, s.Workers = mostUsed(uses.owners), mostUsed(uses.workers)
 	s.Total += p.cfg.prewarmed()
@@ -120,8 +122,10 @@ func (h *heaps) counts() Counts {
 	n := &h.counters
 	busy := int(n.busy.Load())
 	c := Counts{
-		Total: h.maxIsolates, Busy: busy, Cached: max(0, int(n.isolates.Load())-busy), Contexts: int(n.contexts.Load()), Running: int(n.running.Load()),
-		WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(), Resets: n.resets.Load(), Evictions: n.evictions.Load(), Collections: n.collections.Load(), HeapBytes: n.heap.Load(),
+		Total: h.maxIsolates, Busy: busy, Cached: max(0, int(n.isolates.Load())-busy), Contexts: int(n.contexts.Load()),
+		Running:  int(n.running.Load()),
+		WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(), Resets: n.resets.Load(), Evictions: n.evictions.Load(),
+		Collections: n.collections.Load(), HeapBytes: n.heap.Load(),
 	}
 	c.derive()
 	return c

@@ -17,14 +17,19 @@ import (
 )
 
 func TestStatsCountWhatThreadsDo(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.MaxIsolates, c.ContextMaxReuses, c.ContextKeepMB, c.ContextsPerIsolate = 2, 3, 0, 2 })
+	b := newBench(t, func(c *Config) {
+		c.MaxIsolates, c.ContextMaxReuses, c.ContextKeepMB, c.ContextsPerIsolate = 2, 3, 0,
+			2
+	})
 	require.Equal(t, Counts{Total: 2, Capacity: 2, HeapMax: int64(mostHeapMB(1)) << 20}, b.pool.Stats().Counts)
 	as := func(owner, name, code string) *events.Worker {
 		w := worker(name, code)
 		w.Owner = owner
 		return w
 	}
-	ok, fail, grow := `export default { fetch: () => new Response("ok") }`, `export default { fetch() { throw 1 } }`, `export default { fetch() { const a = []; for (;;) a.push(new Array(1e5).fill(1.5)) } }`
+	ok := `export default { fetch: () => new Response("ok") }`
+	fail := `export default { fetch() { throw 1 } }`
+	grow := `export default { fetch() { const a = []; for (;;) a.push(new Array(1e5).fill(1.5)) } }`
 	get := func(w *events.Worker) { b.run(w, fetch("GET", "http://x/", "")) }
 	for range 4 { // cold, warm, warm and thrown away, cold
 		get(as("a", "ok", ok))
@@ -40,10 +45,12 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 	get(grows) // cold, and its isolate goes
 	b.pool.Wake(0)
 	var s Stats
-	require.Eventually(t, func() bool { s = b.pool.Stats(); return s.Running == 0 && s.Cached == 1 }, patience, time.Millisecond, "%+v", &s)
+	require.Eventually(t, func() bool { s = b.pool.Stats(); return s.Running == 0 && s.Cached == 1 }, patience,
+		time.Millisecond, "%+v", &s)
 	require.Positive(t, s.HeapBytes)
 	want := Counts{
-		Total: 2, Cached: 1, Capacity: 1, Contexts: 2, WarmHits: 3, ColdStarts: 8, Resets: 3, Evictions: 1, HeapBytes: s.HeapBytes, HeapMax: s.HeapMax,
+		Total: 2, Cached: 1, Capacity: 1, Contexts: 2, WarmHits: 3, ColdStarts: 8, Resets: 3, Evictions: 1,
+		HeapBytes: s.HeapBytes, HeapMax: s.HeapMax,
 	}
 	want.derive()
 	require.Equal(t, want, s.Counts)
@@ -52,7 +59,8 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 	thread := s.Counts
 	thread.HeapMax = 0
 	require.Equal(t, []ThreadStats{{0, thread}}, s.Threads)
-	require.Equal(t, []OwnerStats{{Owner: "a", Isolates: 1, UseStats: UseStats{Contexts: 2, WarmHits: 3, ColdStarts: 5}, HeapBytes: s.HeapBytes}}, s.Owners)
+	require.Equal(t, []OwnerStats{{Owner: "a", Isolates: 1, UseStats: UseStats{Contexts: 2, WarmHits: 3, ColdStarts: 5},
+		HeapBytes: s.HeapBytes}}, s.Owners)
 	require.Equal(t, []WorkerStats{
 		{"a/other", UseStats{Contexts: 1, ColdStarts: 1}}, {"a/third", UseStats{Contexts: 1, ColdStarts: 1}},
 	}, s.Workers)
@@ -60,7 +68,8 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
 	require.Contains(t, string(text), `{"total":2,"cached":1,"busy":0,"capacity":1,"contexts":2,"running":0,"hit_rate":0.2727272727272727,"warm_hits":3,`)
-	n, err := testutil.GatherAndCount(gatherer(t, b.pool), "pinwheel_context_discards_total", "pinwheel_isolates", "pinwheel_isolate_kills_total")
+	n, err := testutil.GatherAndCount(gatherer(t, b.pool), "pinwheel_context_discards_total", "pinwheel_isolates",
+		"pinwheel_isolate_kills_total")
 	require.NoError(t, err)
 	require.Equal(t, 4+3+1, n)
 }
@@ -89,7 +98,8 @@ func TestStatsShowWhatRuns(t *testing.T) {
 	release()
 	first.wait(t, first.ended)
 	second.wait(t, second.ended)
-	require.Eventually(t, func() bool { s := b.pool.Stats(); return s.Running == 0 && s.Busy == 0 && s.Cached == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { s := b.pool.Stats(); return s.Running == 0 && s.Busy == 0 && s.Cached == 1 },
+		patience, time.Millisecond)
 }
 
 func TestStatsOfProcessesAddUp(t *testing.T) {
@@ -97,7 +107,8 @@ func TestStatsOfProcessesAddUp(t *testing.T) {
 		s := Stats{Discards: map[string]uint64{"cpu": 1}, Threads: []ThreadStats{{}}, Parked: 1}
 		s.add(Counts{Total: 10, Cached: 2, Busy: 1, WarmHits: 9, ColdStarts: 1, HeapBytes: 100})
 		for i := range maxUseStats {
-			s.Owners = append(s.Owners, OwnerStats{Owner: fmt.Sprint("o", first+i), Isolates: 1, UseStats: UseStats{WarmHits: 2}})
+			s.Owners = append(s.Owners, OwnerStats{Owner: fmt.Sprint("o", first+i), Isolates: 1,
+				UseStats: UseStats{WarmHits: 2}})
 			s.Workers = append(s.Workers, WorkerStats{fmt.Sprint("o/w", first+i), UseStats{Contexts: 1}})
 		}
 		return s
@@ -105,7 +116,8 @@ func TestStatsOfProcessesAddUp(t *testing.T) {
 	s := Stats{}
 	s.Add(process(0))
 	s.Add(process(maxUseStats - 1)) // one owner is in both
-	require.Equal(t, Counts{Total: 20, Cached: 4, Busy: 2, Capacity: 14, WarmHits: 18, ColdStarts: 2, HitRate: 0.9, HeapBytes: 200}, s.Counts)
+	require.Equal(t, Counts{Total: 20, Cached: 4, Busy: 2, Capacity: 14, WarmHits: 18, ColdStarts: 2, HitRate: 0.9,
+		HeapBytes: 200}, s.Counts)
 	require.Equal(t, 2, s.Parked)
 	require.Empty(t, s.Threads)
 	require.Equal(t, map[string]uint64{"cpu": 2}, s.Discards)

@@ -182,19 +182,21 @@ func (r *run) pipeBody(t *thread, source float64) {
 	if !b.waits() || b.sent {
 		return
 	}
-	b.outlet = pipe.NewOutlet(int64(firstGrant(r.attempt.Event)), func(c events.Chunk) func([]byte) error { return b.head.Stream.Offer(c) }, func(err error) {
-		r.callRun(t, func(c *v8x.Call) {
-			switch {
-			case err == nil:
-				r.addToBody(t.pool, events.Chunk{End: true})
-			case b.left:
-				r.addToBody(t.pool, events.Chunk{Failure: events.Fail(events.ReasonException, "AbortError: %s", b.why)})
-			default:
-				r.addToBody(t.pool, events.Chunk{Failure: events.Fail(events.ReasonException, "the source of the body failed: %v", err)})
-			}
-			c.Reset(opPiped).Number(float64(r.id))
+	b.outlet = pipe.NewOutlet(int64(firstGrant(r.attempt.Event)),
+		func(c events.Chunk) func([]byte) error { return b.head.Stream.Offer(c) }, func(err error) {
+			r.callRun(t, func(c *v8x.Call) {
+				switch {
+				case err == nil:
+					r.addToBody(t.pool, events.Chunk{End: true})
+				case b.left:
+					r.addToBody(t.pool, events.Chunk{Failure: events.Fail(events.ReasonException, "AbortError: %s", b.why)})
+				default:
+					r.addToBody(t.pool, events.Chunk{Failure: events.Fail(events.ReasonException, "the source of the body failed: %v",
+						err)})
+				}
+				c.Reset(opPiped).Number(float64(r.id))
+			})
 		})
-	})
 	b.begin = func() { b.stop = r.pipe(t, source, b.outlet) }
 }
 

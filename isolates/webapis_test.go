@@ -135,7 +135,8 @@ func renderAPI(out *strings.Builder, a api) {
 	default:
 		fmt.Fprintf(out, "- **`%s`**", a.Name)
 	}
-	parts := slices.DeleteFunc([]string{memberText("", a.Members), memberText("static ", a.Statics)}, func(s string) bool { return s == "" })
+	parts := slices.DeleteFunc([]string{memberText("", a.Members), memberText("static ", a.Statics)},
+		func(s string) bool { return s == "" })
 	if len(parts) > 0 {
 		fmt.Fprintf(out, ": %s", strings.Join(parts, "; "))
 	}

@@ -83,7 +83,8 @@ func (s *wsServer) converse(c *websocket.Conn, r *http.Request) {
 	switch r.URL.Path {
 	case "/headers":
 		user, password, _ := r.BasicAuth()
-		_ = c.WriteMessage(websocket.TextMessage, []byte(user+":"+password+" "+r.Header.Get("User-Agent")+" "+r.Header.Get("Origin")))
+		_ = c.WriteMessage(websocket.TextMessage,
+			[]byte(user+":"+password+" "+r.Header.Get("User-Agent")+" "+r.Header.Get("Origin")))
 	case "/fragments": // WriteBufferSize makes frames of it
 		_ = c.WriteMessage(websocket.TextMessage, bytes.Repeat([]byte("é"), 1000))
 	case "/close":
@@ -142,11 +143,14 @@ func TestWebSocket(t *testing.T) {
 	closed := func(code float64, reason string, clean bool) []any { return []any{"close", code, reason, clean, 3.0} }
 	failed := []any{"error", 3.0, false}
 
-	require.Equal(t, []any{opened, []any{"message", "a"}, []any{"message", "é€𝄞\ufffd"}, []any{"message", ""}, closed(1000, "", true)},
+	require.Equal(t, []any{opened, []any{"message", "a"}, []any{"message", "é€𝄞\ufffd"}, []any{"message", ""},
+		closed(1000, "", true)},
 		b.said(s, `let n = 0; return talk(base + "/echo", { open(s) { s.send("a"); s.send("é€𝄞\ud800"); s.send(""); }, message(s) { if (++n === 3) s.close(1000, "bye") } })`))
 	require.Equal(t, "websocket: close 1000 (normal): bye", <-s.left)
-	require.Equal(t, []any{opened, []any{"message", "blob xyz"}, []any{"message", "buffer 1,2"}, []any{"message", "buffer 3"}, closed(1005, "", true)},
-		b.said(s, `let n = 0; return talk(base + "/echo", { open(s) { s.send(new Blob(["x", "yz"])) }, message(s) { s.binaryType = "arraybuffer"; s.binaryType = "none"; n++;
+	require.Equal(t, []any{opened, []any{"message", "blob xyz"}, []any{"message", "buffer 1,2"},
+		[]any{"message", "buffer 3"}, closed(1005, "", true)},
+		b.said(s,
+			`let n = 0; return talk(base + "/echo", { open(s) { s.send(new Blob(["x", "yz"])) }, message(s) { s.binaryType = "arraybuffer"; s.binaryType = "none"; n++;
 			if (n === 1) s.send(new Uint8Array([0, 1, 2]).subarray(1)); if (n === 2) s.send(new Uint8Array([3]).buffer); if (n === 3) s.close() } })`))
 	require.Equal(t, "websocket: close 1005 (no status)", <-s.left)
 	require.Equal(t, []any{opened, []any{"message", strings.Repeat("é", 1000)}, closed(3999, "", true)},
@@ -165,7 +169,8 @@ func TestWebSocket(t *testing.T) {
 	require.Equal(t, []any{failed, closed(1006, "", false)}, b.said(s, `return talk(base + "/endless")`))
 	require.Equal(t, []any{failed, closed(1006, "", false)}, b.said(s, `return talk("ws://127.0.0.1:1/")`))
 	require.Equal(t, []any{opened, failed, closed(1006, "", false)}, b.said(s, `return talk(base + "/wrong")`))
-	require.Equal(t, []any{opened, failed, closed(1006, "", false)}, b.said(s, fmt.Sprintf(`return talk(base + "/bytes?n=%d")`, maxSocketMessage+1)))
+	require.Equal(t, []any{opened, failed, closed(1006, "", false)},
+		b.said(s, fmt.Sprintf(`return talk(base + "/bytes?n=%d")`, maxSocketMessage+1)))
 	require.Contains(t, strings.Join(b.lines(), "\n"), "/refuse: the server does not answer as a WebSocket server: 403 Forbidden")
 	require.Contains(t, strings.Join(b.lines(), "\n"), "the handshake has more than 65536 bytes")
 	b.said(s, `return talk(base.replace("//", "//me:secret@") + "/refuse")`)
@@ -187,7 +192,8 @@ func TestWebSocket(t *testing.T) {
 		socket.onerror = () => seen.push(["error", socket.readyState, false]);
 		socket.onclose = (e) => done([...seen, ["close", e.code, e.reason, e.wasClean, socket.readyState]]);
 	})`))
-	require.Equal(t, 1.0*maxSocketMessage, b.said(s, fmt.Sprintf(`return new Promise((done) => { const socket = new WebSocket(base + "/bytes?n=%d");
+	require.Equal(t, 1.0*maxSocketMessage,
+		b.said(s, fmt.Sprintf(`return new Promise((done) => { const socket = new WebSocket(base + "/bytes?n=%d");
 		socket.onmessage = (e) => { done(e.data.size); socket.close() } })`, maxSocketMessage)))
 	require.Zero(t, b.held(), "bytes of the owner")
 }
@@ -341,7 +347,8 @@ func TestWebSocketHostile(t *testing.T) {
 			run(`return talk(base + "/deaf", { open(s) { for (let i = 0; i < 1e6; i++) { s.send(`+data+`); if (s.readyState > 1) break } } })`))
 	}
 	// Sockets that are never closed: at most this many.
-	require.Equal(t, `{"success":true,"data":[16,4]}`, run(`let opened = 0, failed = 0; const all = []; return new Promise((done) => {
+	require.Equal(t, `{"success":true,"data":[16,4]}`,
+		run(`let opened = 0, failed = 0; const all = []; return new Promise((done) => {
 		for (let i = 0; i < 20; i++) { const s = new WebSocket(base + "/echo"); all.push(s);
 			s.onopen = () => { opened++; if (opened + failed === 20) done([opened, failed]) }; s.onerror = () => { failed++; if (opened + failed === 20) done([opened, failed]) } }
 	})`))
@@ -360,7 +367,8 @@ func TestWebSocketPrivateAddress(t *testing.T) {
 	s := newWSServer(t, false)
 	b := newBench(t)
 	for _, address := range []string{s.url, "ws://localhost:1", "ws://[::1]:1", "ws://169.254.169.254"} {
-		require.Equal(t, []any{[]any{"error", 3.0, false}, []any{"close", 1006.0, "", false, 3.0}}, b.said(s, `return talk(`+strconv.Quote(address)+`)`))
+		require.Equal(t, []any{[]any{"error", 3.0, false}, []any{"close", 1006.0, "", false, 3.0}},
+			b.said(s, `return talk(`+strconv.Quote(address)+`)`))
 	}
 	require.Contains(t, b.lines()[0], "address is not allowed")
 }

@@ -107,13 +107,16 @@ func TestOriginOfAHandler(t *testing.T) {
 	b := newBench(t, loopback)
 	b.cpu = ample
 	for _, c := range []struct{ origin, url, want string }{
-		{one, one + "/to", one}, {one, two + "/to", one}, {one, one + "/a?to=/to", one}, {one, one + "/a?to=" + two + "/to", one},
-		{one, two + "/a?to=/to", one}, {one, two + "/a?to=" + one + "/to", "null"}, {"https://mine.example", one + "/a?to=" + two + "/to", "null"},
+		{one, one + "/to", one}, {one, two + "/to", one}, {one, one + "/a?to=/to", one},
+		{one, one + "/a?to=" + two + "/to", one},
+		{one, two + "/a?to=/to", one}, {one, two + "/a?to=" + one + "/to", "null"},
+		{"https://mine.example", one + "/a?to=" + two + "/to", "null"},
 		{one, one + "/a?to=" + two + "/b%3Fto=" + one + "/to", "null"},
 	} {
 		for _, method := range []string{"GET", "POST"} {
 			for _, status := range []int{301, 303, 307} {
-				s, _, failed := b.redirected(fmt.Sprintf("%s&status=%d", strings.Replace(c.url, "/to&", "/to?", 1), status), fmt.Sprintf(`{ method: %q, headers: { Origin: %q } }`, method, c.origin))
+				s, _, failed := b.redirected(fmt.Sprintf("%s&status=%d", strings.Replace(c.url, "/to&", "/to?", 1), status),
+					fmt.Sprintf(`{ method: %q, headers: { Origin: %q } }`, method, c.origin))
 				require.Empty(t, failed)
 				require.Equal(t, c.want, s.Header.Get("Origin"), "%s from %s", c.url, c.origin)
 			}

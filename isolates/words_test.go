@@ -16,7 +16,8 @@ import (
 )
 
 // foreign are words of libraries. A handler must not see them.
-var foreign = []string{"dial tcp", "lookup ", "net/http", "http:", "x509", "tls:", "EOF", "asn1", "crypto/", "flate:", "gzip:", "zlib:", "runtime error", "goroutine",
+var foreign = []string{"dial tcp", "lookup ", "net/http", "http:", "x509", "tls:", "EOF", "asn1", "crypto/", "flate:",
+	"gzip:", "zlib:", "runtime error", "goroutine",
 	"context canceled", "context deadline", "#state", "class Request", "<nil>"}
 
 func requirePlain(t *testing.T, text string) {
@@ -29,7 +30,8 @@ func requirePlain(t *testing.T, text string) {
 
 func TestErrorsAreInPlainWords(t *testing.T) {
 	base := wire(t, map[string]string{
-		"/garbage": "hello world\r\n\r\n", "/status": "HTTP/1.1 abc OK\r\n\r\n", "/header": "HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
+		"/garbage": "hello world\r\n\r\n", "/status": "HTTP/1.1 abc OK\r\n\r\n",
+		"/header": "HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
 		"/length": "HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\n", "/lengths": "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
 		"/chunk": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "/coding": "HTTP/1.1 200 OK\r\nTransfer-Encoding: foo\r\n\r\nzz\r\n",
 		"/gzip": "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\nhello, hello", "/short": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc",

@@ -56,7 +56,8 @@ func TestDecompressionIsChargedAndEndsWithItsEvent(t *testing.T) {
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 	b.close()
 	// Nothing of the unfinished streams is left.
-	require.Eventually(t, func() bool { return !strings.Contains(allStacks(), "compression.(*Decompressor)") }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !strings.Contains(allStacks(), "compression.(*Decompressor)") }, patience,
+		10*time.Millisecond)
 }
 
 func allStacks() string {

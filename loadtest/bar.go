@@ -51,7 +51,8 @@ func (b *bar) count(what string, n, all int) {
 	b.drawn = time.Now()
 	part := (float64(b.done) + min(1, float64(n)/float64(max(1, all)))) / float64(max(1, b.all))
 	full := int(part * barWidth)
-	fmt.Fprintf(b.out, "\r\x1b[K[%s%s] %3.0f %%  %s  %s %d/%d", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), 100*part, b.what, what, n, all)
+	fmt.Fprintf(b.out, "\r\x1b[K[%s%s] %3.0f %%  %s  %s %d/%d", strings.Repeat("=", full),
+		strings.Repeat(" ", barWidth-full), 100*part, b.what, what, n, all)
 }
 
 // end ends a run and prints its result.

@@ -19,7 +19,8 @@ func order(b []byte, id int) []byte {
 }
 
 func receipt(b []byte, id int) []byte {
-	return append(strconv.AppendInt(append(b, `{"ok":true,"id":`...), int64(id), 10), `,"user":"Ada Lovelace","items":6}`...)
+	return append(strconv.AppendInt(append(b, `{"ok":true,"id":`...), int64(id), 10),
+		`,"user":"Ada Lovelace","items":6}`...)
 }
 
 func taskReceipt(b []byte, id int) []byte {

@@ -71,7 +71,8 @@ func (c *child) stop(grace time.Duration) {
 func (c *child) ended() error {
 	select {
 	case <-c.done:
-		return fmt.Errorf("%s ended (%v); it said last:\n%s", c.name, c.err, c.said()) //nolint:errorlint // nil when it ended well
+		//nolint:errorlint // nil when it ended well
+		return fmt.Errorf("%s ended (%v); it said last:\n%s", c.name, c.err, c.said())
 	default:
 		return nil
 	}

@@ -100,7 +100,8 @@ func (b *benchmark) contend(ctx context.Context, o *options, bench string) (*rep
 	r, bar := report.New(ctx, nil, curveTexts()), newBar(os.Stderr)
 	for round := range o.rounds {
 		bar.begin(round, o.rounds, 0, 1, "contention")
-		cmd := exec.CommandContext(ctx, b.binary(), "-test.run", "^$", "-test.bench", bench, "-test.benchtime", o.duration.String())
+		cmd := exec.CommandContext(ctx, b.binary(), "-test.run", "^$", "-test.bench", bench, "-test.benchtime",
+			o.duration.String())
 		cmd.Dir = b.sources
 		others, out, err := beside(cmd)
 		if err != nil {
@@ -138,7 +139,8 @@ func addBenchmark(r *report.Report, out []byte, others float64) error {
 		if err != nil {
 			return err
 		}
-		c := report.Case{System: report.Ours, Scenario: "contention", Load: report.Saturation, Processes: 1, Curve: "contended-" + string(f[1]), At: threads, Line: string(f[3])}
+		c := report.Case{System: report.Ours, Scenario: "contention", Load: report.Saturation, Processes: 1,
+			Curve: "contended-" + string(f[1]), At: threads, Line: string(f[3])}
 		one := report.Round{Metrics: map[string]float64{"foreign cores": others}, Disturbed: others > report.ForeignLimit}
 		pairs := strings.Fields(string(f[4]))
 		for pair := range slices.Chunk(pairs[:len(pairs)/2*2], 2) {

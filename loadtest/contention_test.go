@@ -26,7 +26,8 @@ func TestContention(t *testing.T) {
 	require.Regexp(t, `(?m)^ *8 held +185 +1.00 +9.5 +0.05 +3 % +2$`, text.String())
 	// The second round was disturbed.
 	require.Regexp(t, `(?m)^ *8 pinned +1350 +1.00 +8.5 +0.05 +4 % +2$`, text.String())
-	require.ErrorContains(t, addBenchmark(r, []byte("BenchmarkLocker/work=io/threads=8/way=held \t 300\t 9.5 cpu-µs/event\n"), 0), "did not say what it is to")
+	require.ErrorContains(t, addBenchmark(r, []byte("BenchmarkLocker/work=io/threads=8/way=held \t 300\t 9.5 cpu-µs/event\n"), 0),
+		"did not say what it is to")
 	require.ErrorContains(t, addBenchmark(r, append(out("1", "2"), "--- FAIL: x"...), 0), "did not say")
 }
 

@@ -43,8 +43,9 @@ func curves() []curve {
 			CurveText: report.CurveText{Name: "owners", Axis: "owners", About: "echo of so many owners in turn; there is room for 500 isolates"},
 			at:        []int{1, 10, 100, 1000, 10_000}, scenario: overOwners,
 		}, {
-			CurveText: report.CurveText{Name: "workers", Axis: "workers deployed", About: "echo of one worker beside so many that have no events"},
-			at:        []int{1, 100, 1000, 10_000}, scenario: overWorkers,
+			CurveText: report.CurveText{Name: "workers", Axis: "workers deployed",
+				About: "echo of one worker beside so many that have no events"},
+			at: []int{1, 100, 1000, 10_000}, scenario: overWorkers,
 		}, {
 			CurveText: report.CurveText{
 				Name: "active", Axis: "workers of one owner", Load: report.OpenLoop,
@@ -56,10 +57,12 @@ func curves() []curve {
 				Name: "threads", Axis: "threads",
 				About: "echo of one owner on so many threads: isolates pinned to threads, and isolates that threads share",
 			},
-			at: threadCounts(runtime.NumCPU()), lines: []string{string(events.Pinned), string(events.Shared)}, scenario: overThreads,
+			at: threadCounts(runtime.NumCPU()), lines: []string{string(events.Pinned), string(events.Shared)},
+			scenario: overThreads,
 		}, {
-			CurveText: report.CurveText{Name: "body", Axis: "body", About: "a body of that size goes in and comes back", Label: size},
-			at:        []int{0, 1 << 10, 16 << 10, 64 << 10, biggestBody}, scenario: overBodies,
+			CurveText: report.CurveText{Name: "body", Axis: "body", About: "a body of that size goes in and comes back",
+				Label: size},
+			at: []int{0, 1 << 10, 16 << 10, 64 << 10, biggestBody}, scenario: overBodies,
 		}, {
 			CurveText: report.CurveText{
 				Name: "processes", Axis: "processes",
@@ -103,7 +106,8 @@ func overActive(at int, _ string) scenario {
 
 func overThreads(at int, line string) scenario {
 	mode := events.Mode(line)
-	return scenario{name: "echo", parts: echoIn(mode), owners: 1, events: curveEvents, warm: true, env: []string{"PINWHEEL_THREADS=" + strconv.Itoa(at)}}
+	return scenario{name: "echo", parts: echoIn(mode), owners: 1, events: curveEvents, warm: true,
+		env: []string{"PINWHEEL_THREADS=" + strconv.Itoa(at)}}
 }
 
 // threadCounts returns the thread counts for a machine with that many CPUs. The last count is higher than the number of
@@ -125,13 +129,15 @@ func overBodies(at int, _ string) scenario {
 
 func overProcesses(at int, _ string) scenario {
 	return scenario{
-		name: "io", parts: []part{inout()}, owners: backlogOwners, events: ioEvents * at, processes: at, pending: ioPending, warm: true,
-		env: []string{"PINWHEEL_THREADS=1", "PINWHEEL_SLOTS=" + strconv.Itoa(ioSlots), "PINWHEEL_WINDOW=32"},
+		name: "io", parts: []part{inout()}, owners: backlogOwners, events: ioEvents * at, processes: at, pending: ioPending,
+		warm: true,
+		env:  []string{"PINWHEEL_THREADS=1", "PINWHEEL_SLOTS=" + strconv.Itoa(ioSlots), "PINWHEEL_WINDOW=32"},
 	}
 }
 
 func overBacklog(at int, _ string) scenario {
-	return scenario{name: "echo", parts: []part{echo()}, owners: backlogOwners, events: curveEvents, pending: at, warm: true}
+	return scenario{name: "echo", parts: []part{echo()}, owners: backlogOwners, events: curveEvents, pending: at,
+		warm: true}
 }
 
 // size formats a number of bytes.
@@ -195,7 +201,8 @@ func newCurvesCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringSliceVar(&names, "curve", names, "`NAMES` of curves, or all")
-	c.Flags().BoolVar(&quick, "quick", false, fmt.Sprintf("the first %d sizes of each, %d events: to see that it works, not how fast", quickSizes, quickEvents))
+	c.Flags().BoolVar(&quick, "quick", false, fmt.Sprintf("the first %d sizes of each, %d events: to see that it works, not how fast", quickSizes,
+		quickEvents))
 	o.commonFlags(c.Flags())
 	return c
 }

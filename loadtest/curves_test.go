@@ -52,8 +52,10 @@ func TestCurves(t *testing.T) {
 func TestBacklogIsJudgedToItsEnd(t *testing.T) {
 	t.Parallel()
 	r := openTest(t, false)
-	r.peers = append(r.peers, peer{name: "liar-none", args: []string{"liar", "none"}}, peer{name: "liar-wrong", args: []string{"liar", "wrong"}})
-	c := report.Case{System: "liar-none", Load: report.Saturation, Topology: report.TopologyOne, Processes: 1, Owners: 1, Events: 20, Pending: 30}
+	r.peers = append(r.peers, peer{name: "liar-none", args: []string{"liar", "none"}},
+		peer{name: "liar-wrong", args: []string{"liar", "wrong"}})
+	c := report.Case{System: "liar-none", Load: report.Saturation, Topology: report.TopologyOne, Processes: 1, Owners: 1,
+		Events: 20, Pending: 30}
 	sc := overBacklog(30, "")
 	round, err := r.runOf(t.Context(), &sc, c)
 	require.NoError(t, err)
@@ -82,7 +84,8 @@ func TestCurveCases(t *testing.T) {
 			require.Len(t, body, c.At)
 		}
 	}
-	for _, want := range []string{"owners=10000", "workers=10000", "active=500", "threads=2 shared", "body=1000000", "processes=4", "backlog=1000000"} {
+	for _, want := range []string{"owners=10000", "workers=10000", "active=500", "threads=2 shared", "body=1000000",
+		"processes=4", "backlog=1000000"} {
 		require.Contains(t, names, want)
 	}
 	quick, err := o.curveCases([]string{"backlog"}, true)
@@ -94,6 +97,8 @@ func TestCurveCases(t *testing.T) {
 	require.Equal(t, []int{1, 2, 4}, threadCounts(2))
 	require.Equal(t, []int{1, 2}, threadCounts(1))
 	require.Equal(t, []int{1, 2, 32, 64}, threadCounts(96))
-	require.Equal(t, []string{"0", "1 KB", "64 KB", "1 MB"}, []string{size(0), size(1 << 10), size(64 << 10), size(biggestBody)})
-	require.Equal(t, []string{"1", "1 000", "10 000", "1 000 000"}, []string{report.Grouped(1), report.Grouped(1000), report.Grouped(10_000), report.Grouped(1_000_000)})
+	require.Equal(t, []string{"0", "1 KB", "64 KB", "1 MB"}, []string{size(0), size(1 << 10), size(64 << 10),
+		size(biggestBody)})
+	require.Equal(t, []string{"1", "1 000", "10 000", "1 000 000"}, []string{report.Grouped(1), report.Grouped(1000),
+		report.Grouped(10_000), report.Grouped(1_000_000)})
 }

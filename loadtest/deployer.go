@@ -34,7 +34,8 @@ func newDeployer(binary, dir string, vars map[string]string) *deployer {
 }
 
 // deploy deploys a worker of every part for each of the owners, and returns the number of workers.
-func (s *deployer) deploy(ctx context.Context, url string, js jetstream.JetStream, parts []part, owner func(int) string, owners int) (int, error) {
+func (s *deployer) deploy(ctx context.Context, url string, js jetstream.JetStream, parts []part, owner func(int) string,
+	owners int) (int, error) {
 	total, seen := 0, map[string]bool{}
 	for _, p := range parts {
 		if seen[p.name()] {
@@ -58,7 +59,8 @@ func (s *deployer) deploy(ctx context.Context, url string, js jetstream.JetStrea
 }
 
 // first deploys p with the command, as any user would, and returns the record that the fleet stored.
-func (s *deployer) first(ctx context.Context, url string, js jetstream.JetStream, p part, owner string) (map[string]json.RawMessage, error) {
+func (s *deployer) first(ctx context.Context, url string, js jetstream.JetStream, p part,
+	owner string) (map[string]json.RawMessage, error) {
 	text, err := workerFiles.ReadFile("workers/" + p.worker)
 	if err != nil {
 		return nil, err
@@ -98,7 +100,8 @@ func (s *deployer) first(ctx context.Context, url string, js jetstream.JetStream
 }
 
 // copyRecord stores the record for every owner that does not have it.
-func copyRecord(ctx context.Context, js jetstream.JetStream, record map[string]json.RawMessage, worker string, owner func(int) string, owners int) error {
+func copyRecord(ctx context.Context, js jetstream.JetStream, record map[string]json.RawMessage, worker string,
+	owner func(int) string, owners int) error {
 	for i := range owners {
 		// The hash in it covers code and manifest, so it is right for every owner.
 		record["owner"], _ = json.Marshal(owner(i)) // a string: no error
@@ -107,7 +110,8 @@ func copyRecord(ctx context.Context, js jetstream.JetStream, record map[string]j
 		if err != nil {
 			return err
 		}
-		_, err = js.PublishAsync("$KV."+bucket+"."+owner(i)+"."+worker, text, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithStallWait(publishPatience))
+		_, err = js.PublishAsync("$KV."+bucket+"."+owner(i)+"."+worker, text, jetstream.WithExpectLastSequencePerSubject(0),
+			jetstream.WithStallWait(publishPatience))
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,8 @@ func (o fleetOptions) environ() []string {
 		}
 	}
 	env = append(env,
-		"PINWHEEL_NATS_URL="+o.natsURL, "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+o.dir, "PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_LOG_FORMAT=json",
+		"PINWHEEL_NATS_URL="+o.natsURL, "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+o.dir, "PINWHEEL_ADMIN_ADDR=127.0.0.1:0",
+		"PINWHEEL_LOG_FORMAT=json",
 		"PINWHEEL_REPLICAS="+strconv.Itoa(max(1, o.replicas)), "PINWHEEL_DRAIN_TIMEOUT=1s",
 		"PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1") // the address of slowServer
 	processes := o.processes

@@ -111,7 +111,8 @@ func (l *loop) run(ctx context.Context, first, n, rate int) (*phase, error) {
 // runWhile does what run does for the last n events. It stops sending when while is done.
 func (l *loop) runWhile(ctx, while context.Context, first, n, rate int) (*phase, error) {
 	l.testbed.meter.awaitQuiet(ctx, l.r.o.quiet)
-	p := &phase{first: first, events: n, interval: time.Second / time.Duration(rate), latency: report.NewRecorder(), lag: report.NewRecorder(), early: report.NewRecorder()}
+	p := &phase{first: first, events: n, interval: time.Second / time.Duration(rate), latency: report.NewRecorder(),
+		lag: report.NewRecorder(), early: report.NewRecorder()}
 	p.start = time.Now().Add(5 * time.Millisecond)
 	l.verifier.mu.Lock()
 	l.phase = p

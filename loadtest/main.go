@@ -57,7 +57,9 @@ func newCommand() *cobra.Command {
 	c.Flags().BoolVar(&compare, "compare", false, "compare two files that --json wrote, and measure nothing")
 	o.scenarioFlags(c.Flags())
 	o.commonFlags(c.Flags())
-	c.AddCommand(newListCommand(), newReportCommand(), newPeersCommand(), newCurvesCommand(), newContentionCommand(), newRolloutCommand(), newHTTPCommand(), newServerCommand(), newFileServerCommand(), newEchoServerCommand(), newPinnedServerCommand(), newFloorCommand())
+	c.AddCommand(newListCommand(), newReportCommand(), newPeersCommand(), newCurvesCommand(), newContentionCommand(),
+		newRolloutCommand(), newHTTPCommand(), newServerCommand(), newFileServerCommand(), newEchoServerCommand(),
+		newPinnedServerCommand(), newFloorCommand())
 	return c
 }
 

@@ -30,7 +30,8 @@ func newServerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "nats-server", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			opts.Host, opts.Port, opts.JetStream, opts.NoSigs, opts.DisableJetStreamBanner = "127.0.0.1", server.RANDOM_PORT, true, true, true
+			opts.Host, opts.Port, opts.JetStream, opts.NoSigs, opts.DisableJetStreamBanner =
+				"127.0.0.1", server.RANDOM_PORT, true, true, true
 			opts.Cluster.Host = opts.Host
 			if routes != "" {
 				opts.Routes = server.RoutesFromStr(routes)
@@ -151,7 +152,8 @@ func awaitJetStream(ctx context.Context, url string, n int) error {
 		if n == 1 {
 			_, err = js.AccountInfo(try)
 		} else {
-			_, err = js.CreateOrUpdateStream(try, jetstream.StreamConfig{Name: "READY", Subjects: []string{"ready"}, Replicas: n})
+			_, err = js.CreateOrUpdateStream(try, jetstream.StreamConfig{Name: "READY", Subjects: []string{"ready"},
+				Replicas: n})
 		}
 		cancel()
 		if err == nil && n == 1 {

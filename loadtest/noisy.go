@@ -27,7 +27,8 @@ const (
 // stored until it ends. At first the backlog is paused, so that this part has its own figures.
 func (r *runner) noisy(ctx context.Context, s *testbed, sc *scenario, c report.Case) (*report.Round, error) {
 	noise := spin()
-	if _, err := r.deployer.deploy(ctx, s.url, s.js, []part{noise}, func(int) string { return noisyOwner }, 1); err != nil {
+	if _, err := r.deployer.deploy(ctx, s.url, s.js, []part{noise}, func(int) string { return noisyOwner },
+		1); err != nil {
 		return nil, err
 	}
 	warm, quiet, n := warming(sc, c), int(float64(c.Rate)*c.Seconds), int(float64(c.Rate)*longestNoise.Seconds())
@@ -87,7 +88,8 @@ func (s *testbed) whileNoisy(ctx context.Context) (noisy context.Context, over f
 func (r *runner) fillNoise(s *testbed, p part, n int) error {
 	subject := events.Subjects(events.DefaultPrefix).Event(p.kind, noisyOwner, p.name())
 	for i := range n {
-		if _, err := s.js.PublishMsgAsync(&nats.Msg{Subject: subject, Data: p.body(nil, i)}, jetstream.WithStallWait(publishPatience)); err != nil {
+		if _, err := s.js.PublishMsgAsync(&nats.Msg{Subject: subject, Data: p.body(nil, i)},
+			jetstream.WithStallWait(publishPatience)); err != nil {
 			return err
 		}
 		if i%1024 == 0 {

@@ -38,7 +38,8 @@ type options struct {
 
 func defaultOptions() *options {
 	return &options{
-		scenarios: []string{"echo"}, loads: []string{report.Saturation, report.OpenLoop}, topologies: []string{report.TopologyOne}, processes: []int{1}, owners: []int{1, 100},
+		scenarios: []string{"echo"}, loads: []string{report.Saturation, report.OpenLoop},
+		topologies: []string{report.TopologyOne}, processes: []int{1}, owners: []int{1, 100},
 		rounds: 3, repeats: 2, patience: 20 * time.Second, quiet: 3 * time.Second,
 	}
 }
@@ -102,7 +103,8 @@ func (o *options) check() error {
 		{fmt.Sprintf("--events %d", o.events), o.events >= 0 && o.events <= 10_000_000, "at most 10000000"},
 		{fmt.Sprintf("--tails %d", o.tails), o.tails >= 0 && o.tails <= 10_000, "at most 10000"},
 		{fmt.Sprintf("--rate %d", o.rate), o.rate >= 0 && o.rate <= 1_000_000, "at most 1000000"},
-		{fmt.Sprintf("--duration %s", o.duration), o.duration == 0 || o.duration >= 100*time.Millisecond && o.duration <= 24*time.Hour, "100ms to 24h"},
+		{fmt.Sprintf("--duration %s", o.duration), o.duration == 0 || o.duration >= 100*time.Millisecond &&
+			o.duration <= 24*time.Hour, "100ms to 24h"},
 		{fmt.Sprintf("--patience %s", o.patience), o.patience >= time.Second && o.patience <= time.Hour, "1s to 1h"},
 	}); err != nil {
 		return err
@@ -141,7 +143,8 @@ func (o *options) cases() ([]report.Case, error) {
 		}
 		loads := slices.DeleteFunc(slices.Clone(o.loads), func(load string) bool { return !slices.Contains(s.loads, load) })
 		if len(loads) == 0 {
-			return nil, fmt.Errorf("--load %s: scenario %s has only %s", strings.Join(o.loads, ","), name, strings.Join(s.loads, ","))
+			return nil, fmt.Errorf("--load %s: scenario %s has only %s", strings.Join(o.loads, ","), name,
+				strings.Join(s.loads, ","))
 		}
 		for _, topology := range o.topologies {
 			if !slices.Contains(topologies(), topology) {
@@ -161,7 +164,8 @@ func (o *options) cases() ([]report.Case, error) {
 }
 
 func (o *options) newCase(s *scenario, load, topology string, processes int) report.Case {
-	c := report.Case{System: report.Ours, Scenario: s.name, Load: load, Topology: topology, Processes: processes, Owners: s.owners}
+	c := report.Case{System: report.Ours, Scenario: s.name, Load: load, Topology: topology, Processes: processes,
+		Owners: s.owners}
 	if load == report.Saturation {
 		c.Events = cmp.Or(o.events, s.events)
 	} else {

@@ -40,5 +40,6 @@ func TestPauseIsNotOmitted(t *testing.T) {
 func TestPaceEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, pace(ctx, time.Now().Add(time.Hour), time.Second, 1, report.NewRecorder(), func(int) error { return nil }), context.Canceled)
+	require.ErrorIs(t, pace(ctx, time.Now().Add(time.Hour), time.Second, 1, report.NewRecorder(),
+		func(int) error { return nil }), context.Canceled)
 }

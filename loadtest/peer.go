@@ -30,7 +30,8 @@ type peer struct {
 
 func peers() []peer {
 	node := func(mode string) peer {
-		return peer{name: "node-" + mode, program: "node", args: []string{"consumer.mjs"}, mode: mode, needs: "@nats-io/jetstream"}
+		return peer{name: "node-" + mode, program: "node", args: []string{"consumer.mjs"}, mode: mode,
+			needs: "@nats-io/jetstream"}
 	}
 	denoArgs := []string{"run", "--allow-all", "--quiet", "--no-lock", "--node-modules-dir=manual", "consumer.mjs"}
 	list := []peer{
@@ -217,7 +218,8 @@ func (r *runner) openPeer(ctx context.Context, s *testbed, c report.Case) error 
 // each lane: a peer takes events in the order in which they arrive.
 func createStream(ctx context.Context, js jetstream.JetStream) error {
 	_, err := js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: events.StreamEvents, Subjects: []string{subjects.AllEvents(), subjects.Anchor()}, Retention: jetstream.WorkQueuePolicy,
+		Name: events.StreamEvents, Subjects: []string{subjects.AllEvents(), subjects.Anchor()},
+		Retention:        jetstream.WorkQueuePolicy,
 		SubjectTransform: &jetstream.SubjectTransformConfig{Source: subjects.AllEvents(), Destination: subjects.Stored()},
 		Storage:          jetstream.FileStorage, MaxBytes: 2 << 30, Discard: jetstream.DiscardNew,
 	})
@@ -228,7 +230,8 @@ func createStream(ctx context.Context, js jetstream.JetStream) error {
 		return err
 	}
 	_, err = js.CreateConsumer(ctx, events.StreamEvents, jetstream.ConsumerConfig{
-		Durable: durable, FilterSubject: subjects.AllStored(), AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute, MaxAckPending: 20_000,
+		Durable: durable, FilterSubject: subjects.AllStored(), AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute,
+		MaxAckPending: 20_000,
 	})
 	return err
 }

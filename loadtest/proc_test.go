@@ -38,7 +38,8 @@ func TestForeignCPU(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "while :; do :; done")
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
-	require.Eventually(t, func() bool { return usedCPU([]int{cmd.Process.Pid}) > 200*time.Millisecond }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return usedCPU([]int{cmd.Process.Pid}) > 200*time.Millisecond }, time.Minute,
+		10*time.Millisecond)
 	wall := time.Since(start).Seconds()
 	require.GreaterOrEqual(t, foreign(before, m.read())*wall, 0.1)
 }

@@ -26,7 +26,8 @@ func newPublisher(s *testbed, sc *scenario, owners int) *publisher {
 func (p *publisher) message(id int) *nats.Msg {
 	part := p.scenario.partOf(id)
 	owner := ownerName(p.scenario.ownerOf(id, p.owners))
-	m := &nats.Msg{Subject: events.Subjects(events.DefaultPrefix).Event(part.kind, owner, part.name()), Data: part.body(nil, id)}
+	m := &nats.Msg{Subject: events.Subjects(events.DefaultPrefix).Event(part.kind, owner, part.name()),
+		Data: part.body(nil, id)}
 	m.Header = nats.Header{events.HeaderReplyTo: {p.inbox + strconv.Itoa(id)}, events.HeaderEventID: {eventID(id)}}
 	if part.kind == events.Task {
 		m.Header[events.HeaderContentType] = []string{"application/json"}

@@ -31,7 +31,8 @@ type rolloutOptions struct {
 }
 
 func defaultRolloutOptions() *rolloutOptions {
-	o := &rolloutOptions{options: defaultOptions(), keys: 1000, fleet: 3, steps: "10%,50%@20s", guard: "failures<2%", failures: 5}
+	o := &rolloutOptions{options: defaultOptions(), keys: 1000, fleet: 3, steps: "10%,50%@20s", guard: "failures<2%",
+		failures: 5}
 	o.rate = 500
 	return o
 }
@@ -131,7 +132,8 @@ func measureRollouts(ctx context.Context, out io.Writer, o *rolloutOptions) (err
 	}
 	stop()
 	sender.Wait()
-	if err := errors.Join(sendErr, run.sheet.drain(ctx, o.patience), run.settled(ctx, o.patience), run.replaced()); err != nil {
+	if err := errors.Join(sendErr, run.sheet.drain(ctx, o.patience), run.settled(ctx, o.patience),
+		run.replaced()); err != nil {
 		return err
 	}
 	for _, result := range results {
@@ -232,7 +234,8 @@ func (x *rolloutRun) deploy(ctx context.Context, failures float64, args ...strin
 			return err
 		}
 	}
-	args = append([]string{"deploy", filepath.Join(x.r.dir, rolloutWorker+".mjs"), "--owner", rolloutOwner, "--var", fmt.Sprintf("FAILURES=%v", failures)}, args...)
+	args = append([]string{"deploy", filepath.Join(x.r.dir, rolloutWorker+".mjs"), "--owner", rolloutOwner, "--var",
+		fmt.Sprintf("FAILURES=%v", failures)}, args...)
 	cmd := exec.CommandContext(ctx, x.r.pinwheel, args...)
 	cmd.Env = append(os.Environ(), "PINWHEEL_NATS_URL="+x.url)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -276,7 +279,8 @@ func (x *rolloutRun) send(ctx context.Context) error {
 			return err
 		}
 		m := &nats.Msg{Subject: subjects.Event(events.Task, rolloutOwner, rolloutWorker), Data: text, Header: nats.Header{
-			events.HeaderReplyTo: {x.sheet.publishing(id)}, events.HeaderEventID: {eventID(id)}, events.HeaderVersionKey: {x.sheet.key(id)},
+			events.HeaderReplyTo: {x.sheet.publishing(id)}, events.HeaderEventID: {eventID(id)},
+			events.HeaderVersionKey: {x.sheet.key(id)},
 		}}
 		_, err = x.js.PublishMsgAsync(m)
 		return err

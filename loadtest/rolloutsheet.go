@@ -280,13 +280,15 @@ func (s *rolloutSheet) print(out io.Writer, r rolloutResult) {
 		case step.Candidate().Version != "":
 			t := s.total(step, ends[i])
 			fmt.Fprintf(out, "  %5.4g %%   %.1f s, %d of %d keys in the new version (%.1f %%; exact is %.1f %% of all keys), %d of %d events in the wrong one\n",
-				t.percent, ends[i].Sub(step.from).Seconds(), t.ofNew, t.keys, 100*float64(t.ofNew)/float64(max(1, t.keys)), t.expectedPortion, t.wrong, t.events)
+				t.percent, ends[i].Sub(step.from).Seconds(), t.ofNew, t.keys, 100*float64(t.ofNew)/float64(max(1, t.keys)),
+				t.expectedPortion, t.wrong, t.events)
 		case rollout != nil:
 			fmt.Fprintf(out, "  %s after %.1f s %s\n", rollout.State, step.from.Sub(steps[0].from).Seconds(), rollout.Reason)
 		}
 	}
 	fmt.Fprintf(out, "  keys      %d moved back\n", s.movedBack(steps, ends))
-	fmt.Fprintf(out, "  p99       %.1f ms of first runs, %.1f ms in the second before\n", s.latency(r.from, r.to), s.latency(r.from.Add(-time.Second), r.from))
+	fmt.Fprintf(out, "  p99       %.1f ms of first runs, %.1f ms in the second before\n", s.latency(r.from, r.to),
+		s.latency(r.from.Add(-time.Second), r.from))
 	again := 0
 	for _, e := range s.events {
 		if e.again {

@@ -123,7 +123,8 @@ func TestRefusesWhatPeersDoWrong(t *testing.T) {
 	r := openTest(t, false)
 	r.o.events, r.o.patience = 50, time.Second
 	for fault, want := range map[string]string{
-		"none": "", "lost": "lost: 1 of 50 events have no reply, the first are 3", "wrong": "event 3: the reply is", "double": "event 3: two replies of attempt 1",
+		"none": "", "lost": "lost: 1 of 50 events have no reply, the first are 3", "wrong": "event 3: the reply is",
+		"double":  "event 3: two replies of attempt 1",
 		"unacked": "1 events are answered and not acked", "dies": "liar-dies ended (exit status 3)",
 	} {
 		t.Run(fault, func(t *testing.T) {

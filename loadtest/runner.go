@@ -212,7 +212,8 @@ func copyPolicy(ctx context.Context, js jetstream.JetStream, owners int) error {
 		return err
 	}
 	for i := 1; i < owners; i++ {
-		if _, err := js.PublishAsync("$KV."+ownersBucket+"."+ownerName(i), first.Value(), jetstream.WithStallWait(publishPatience)); err != nil {
+		if _, err := js.PublishAsync("$KV."+ownersBucket+"."+ownerName(i), first.Value(),
+			jetstream.WithStallWait(publishPatience)); err != nil {
 			return err
 		}
 	}

@@ -21,13 +21,14 @@ type scenario struct {
 	parts       []part
 	owners      int
 	loads       []string
-	events      int           // number of events of a saturation run, unless the command line sets it
-	rate        int           // events per second of an open loop
-	length      time.Duration // length of an open loop, or of noisy's part without a backlog, unless the command line sets it; 0: openLength
-	warm        bool
-	stream      bool     // request and reply bodies are sent in chunks
-	noise       int      // number of events of another owner's backlog, in addition
-	policy      []string // flags of pinwheel owners set, for each owner
+	events      int // number of events of a saturation run, unless the command line sets it
+	rate        int // events per second of an open loop
+	// length of an open loop, or of noisy's part without a backlog, unless the command line sets it; 0: openLength
+	length time.Duration
+	warm   bool
+	stream bool     // request and reply bodies are sent in chunks
+	noise  int      // number of events of another owner's backlog, in addition
+	policy []string // flags of pinwheel owners set, for each owner
 
 	// The following fields are only for curves.
 	deployed  int      // workers, with those that have no events
@@ -118,31 +119,55 @@ func mirror(body func([]byte, int) []byte) part {
 func scenarios() []scenario {
 	weigh := func(weight int, p part) part { p.weight = weight; return p }
 	return []scenario{
-		{name: "echo", about: "1 KB of JSON parsed, answered with JSON, in a warm context", parts: []part{echo()}, owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
-		{name: "task", about: "the same as a task", parts: []part{task()}, owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
-		{name: "wait", about: "echo, and 50 ms of waitUntil after the reply", parts: []part{wait()}, owners: 1, loads: both(), events: 10_000, rate: 200, warm: true},
-		{name: "io", about: "a subrequest that takes 50 ms", parts: []part{inout()}, owners: 1, loads: both(), events: 8_000, rate: 200, warm: true},
-		{name: "batch", about: "a subrequest that takes 50 ms for each batch of 100, by a queue handler", parts: []part{batchOf("batch-100.mjs")}, owners: 1, loads: both(), events: 40_000, rate: 200, warm: true},
-		{name: "batch-1", about: "the same queue handler, one event at a time", parts: []part{batchOf("batch-1.mjs")}, owners: 1, loads: both(), events: 8_000, rate: 200, warm: true},
-		{name: "kv", about: "echo, and a get of 1 KB by a KV binding", parts: []part{receiptBy("kv.mjs")}, owners: 1, loads: both(), events: 30_000, rate: 200, warm: true, policy: []string{"--binding-calls", "1000000"}},
-		{name: "method", about: "echo, and a service call of a method of the same worker", parts: []part{receiptBy("method.mjs")}, owners: 1, loads: both(), events: 30_000, rate: 200, warm: true},
-		{name: "service", about: "echo, and a service call of the same worker's fetch, with a body", parts: []part{receiptBy("service.mjs")}, owners: 1, loads: both(), events: 30_000, rate: 200, warm: true},
-		{name: "cpu", about: "about 5 ms of computation", parts: []part{spin()}, owners: 1, loads: both(), events: 1_500, rate: 50, warm: true},
-		{name: "cold", about: "each event is the first of a worker of its own", parts: []part{echo()}, owners: 500, loads: both(), events: 500, rate: 50},
-		{name: "owners-100", about: "echo of 100 owners, an isolate each", parts: []part{echo()}, owners: 100, loads: both(), events: 60_000, rate: 200, warm: true},
-		{name: "owners-400", about: "echo of 400 owners in turn, for which there is just room", parts: []part{echo()}, owners: 400, loads: both(), events: 60_000, rate: 200, warm: true},
-		{name: "owners-10000", about: "echo of 10 000 owners in turn, with room for 500 isolates", parts: []part{echo()}, owners: 10_000, loads: both(), events: 5_000, rate: 100, warm: true},
-		{name: "group-10000", about: "owners-10000 in one group: they share isolates", parts: []part{echo()}, owners: 10_000, loads: both(), events: 5_000, rate: 100, warm: true, policy: []string{"--group", "all"}},
-		{name: "noisy", about: "50 quiet owners at 5 events/s each, alone, and beside one with 100 000 events of 5 ms until those are over", parts: []part{echo()}, owners: 50, loads: []string{report.OpenLoop}, rate: 250, length: 30 * time.Second, warm: true, noise: 100_000},
-		{name: "oneshot", about: "echo, each event in a new isolate", parts: echoIn(events.Oneshot), owners: 1, loads: both(), events: 3_000, rate: 50, warm: true},
-		{name: "persistent", about: "echo, all events in one context", parts: echoIn(events.Persistent), owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
-		{name: "shared", about: "echo, in isolates that any thread may take", parts: echoIn(events.Shared), owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
-		{name: "shared-100", about: "the same of 100 owners; owners-100 is pinned", parts: echoIn(events.Shared), owners: 100, loads: both(), events: 60_000, rate: 200, warm: true},
-		{name: "body-1k", about: "a body of 1 KB comes back", parts: []part{mirror(kilobyte)}, owners: 1, loads: both(), events: 60_000, rate: 200, warm: true},
-		{name: "body-64k", about: "a body of 64 KB comes back", parts: []part{mirror(sixtyFour)}, owners: 1, loads: both(), events: 8_000, rate: 100, warm: true},
-		{name: "streamed", about: "2 MB go in parts and come back in chunks", parts: []part{mirrorStream()}, owners: 1, loads: []string{report.OpenLoop}, rate: 10, warm: true, stream: true},
+		{name: "echo", about: "1 KB of JSON parsed, answered with JSON, in a warm context", parts: []part{echo()}, owners: 1, loads: both(),
+			events: 60_000, rate: 200, warm: true},
+		{name: "task", about: "the same as a task", parts: []part{task()}, owners: 1, loads: both(), events: 60_000,
+			rate: 200, warm: true},
+		{name: "wait", about: "echo, and 50 ms of waitUntil after the reply", parts: []part{wait()}, owners: 1, loads: both(),
+			events: 10_000, rate: 200, warm: true},
+		{name: "io", about: "a subrequest that takes 50 ms", parts: []part{inout()}, owners: 1, loads: both(), events: 8_000,
+			rate: 200, warm: true},
+		{name: "batch", about: "a subrequest that takes 50 ms for each batch of 100, by a queue handler", parts: []part{batchOf("batch-100.mjs")}, owners: 1,
+			loads: both(), events: 40_000, rate: 200, warm: true},
+		{name: "batch-1", about: "the same queue handler, one event at a time", parts: []part{batchOf("batch-1.mjs")}, owners: 1,
+			loads: both(), events: 8_000, rate: 200, warm: true},
+		{name: "kv", about: "echo, and a get of 1 KB by a KV binding", parts: []part{receiptBy("kv.mjs")}, owners: 1,
+			loads: both(), events: 30_000, rate: 200, warm: true, policy: []string{"--binding-calls", "1000000"}},
+		{name: "method", about: "echo, and a service call of a method of the same worker", parts: []part{receiptBy("method.mjs")}, owners: 1,
+			loads: both(), events: 30_000, rate: 200, warm: true},
+		{name: "service", about: "echo, and a service call of the same worker's fetch, with a body", parts: []part{receiptBy("service.mjs")}, owners: 1,
+			loads: both(), events: 30_000, rate: 200, warm: true},
+		{name: "cpu", about: "about 5 ms of computation", parts: []part{spin()}, owners: 1, loads: both(), events: 1_500,
+			rate: 50, warm: true},
+		{name: "cold", about: "each event is the first of a worker of its own", parts: []part{echo()}, owners: 500, loads: both(),
+			events: 500, rate: 50},
+		{name: "owners-100", about: "echo of 100 owners, an isolate each", parts: []part{echo()}, owners: 100, loads: both(),
+			events: 60_000, rate: 200, warm: true},
+		{name: "owners-400", about: "echo of 400 owners in turn, for which there is just room", parts: []part{echo()}, owners: 400,
+			loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "owners-10000", about: "echo of 10 000 owners in turn, with room for 500 isolates", parts: []part{echo()}, owners: 10_000,
+			loads: both(), events: 5_000, rate: 100, warm: true},
+		{name: "group-10000", about: "owners-10000 in one group: they share isolates", parts: []part{echo()}, owners: 10_000,
+			loads: both(), events: 5_000, rate: 100, warm: true, policy: []string{"--group", "all"}},
+		{name: "noisy", about: "50 quiet owners at 5 events/s each, alone, and beside one with 100 000 events of 5 ms until those are over", parts: []part{echo()}, owners: 50,
+			loads: []string{report.OpenLoop}, rate: 250, length: 30 * time.Second, warm: true, noise: 100_000},
+		{name: "oneshot", about: "echo, each event in a new isolate", parts: echoIn(events.Oneshot), owners: 1, loads: both(),
+			events: 3_000, rate: 50, warm: true},
+		{name: "persistent", about: "echo, all events in one context", parts: echoIn(events.Persistent), owners: 1,
+			loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "shared", about: "echo, in isolates that any thread may take", parts: echoIn(events.Shared), owners: 1,
+			loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "shared-100", about: "the same of 100 owners; owners-100 is pinned", parts: echoIn(events.Shared), owners: 100,
+			loads: both(), events: 60_000, rate: 200, warm: true},
+		{name: "body-1k", about: "a body of 1 KB comes back", parts: []part{mirror(kilobyte)}, owners: 1, loads: both(),
+			events: 60_000, rate: 200, warm: true},
+		{name: "body-64k", about: "a body of 64 KB comes back", parts: []part{mirror(sixtyFour)}, owners: 1, loads: both(),
+			events: 8_000, rate: 100, warm: true},
+		{name: "streamed", about: "2 MB go in parts and come back in chunks", parts: []part{mirrorStream()}, owners: 1,
+			loads: []string{report.OpenLoop}, rate: 10, warm: true, stream: true},
 		{name: "mixed", about: "of 20 events 10 echo, 5 task, 2 wait, 1 io, 1 cpu, 1 of 64 KB; 20 owners", parts: []part{
-			weigh(10, echo()), weigh(5, task()), weigh(2, wait()), weigh(1, inout()), weigh(1, spin()), weigh(1, mirror(sixtyFour)),
+			weigh(10, echo()), weigh(5, task()), weigh(2, wait()), weigh(1, inout()), weigh(1, spin()),
+			weigh(1, mirror(sixtyFour)),
 		}, owners: 20, loads: both(), events: 10_000, rate: 200, warm: true},
 	}
 }

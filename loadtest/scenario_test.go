@@ -65,7 +65,8 @@ func TestOrderIsAKilobyte(t *testing.T) {
 
 func TestCases(t *testing.T) {
 	o := defaultOptions()
-	o.scenarios, o.topologies, o.processes = []string{"echo", "noisy", "cold"}, []string{report.TopologyEmbedded, report.TopologyOne}, []int{1, 4}
+	o.scenarios, o.topologies, o.processes = []string{"echo", "noisy", "cold"}, []string{report.TopologyEmbedded,
+		report.TopologyOne}, []int{1, 4}
 	list, err := o.cases()
 	require.NoError(t, err)
 	require.Len(t, list, (2+1+2)*4)
@@ -78,13 +79,16 @@ func TestCases(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*options){
-		`--scenario "x": it is all, or of echo`:         func(o *options) { o.scenarios = []string{"x"} },
-		`--load saturation: scenario streamed has only`: func(o *options) { o.scenarios, o.loads = []string{"streamed"}, []string{report.Saturation} },
-		`--load "full": it is`:                          func(o *options) { o.loads = []string{"full"} },
-		`--topology "two": it is one of`:                func(o *options) { o.topologies = []string{"two"} },
-		`--processes 0: it is 1 to 64`:                  func(o *options) { o.processes = []int{0} },
-		`--rounds 0: it is 1 to 1000`:                   func(o *options) { o.rounds = 0 },
-		`--env "X": write it as NAME=VALUE`:             func(o *options) { o.env = []string{"X"} },
+		`--scenario "x": it is all, or of echo`: func(o *options) { o.scenarios = []string{"x"} },
+		`--load saturation: scenario streamed has only`: func(o *options) {
+			o.scenarios, o.loads = []string{"streamed"},
+				[]string{report.Saturation}
+		},
+		`--load "full": it is`:              func(o *options) { o.loads = []string{"full"} },
+		`--topology "two": it is one of`:    func(o *options) { o.topologies = []string{"two"} },
+		`--processes 0: it is 1 to 64`:      func(o *options) { o.processes = []int{0} },
+		`--rounds 0: it is 1 to 1000`:       func(o *options) { o.rounds = 0 },
+		`--env "X": write it as NAME=VALUE`: func(o *options) { o.env = []string{"X"} },
 	} {
 		o := defaultOptions()
 		change(o)
@@ -102,7 +106,8 @@ func TestMissingPeersAreTold(t *testing.T) {
 	cases, err := r.o.peerCases([]string{"floor", "node-ivm", "bun-plain"})
 	require.NoError(t, err)
 	err = r.missing(t.Context(), cases)
-	for _, want := range []string{"node-ivm needs node", "node-ivm needs the package isolated-vm", "bun-plain needs the package bun", "npm install --prefix loadtest/peers", "--peer"} {
+	for _, want := range []string{"node-ivm needs node", "node-ivm needs the package isolated-vm",
+		"bun-plain needs the package bun", "npm install --prefix loadtest/peers", "--peer"} {
 		require.ErrorContains(t, err, want)
 	}
 	require.NotContains(t, err.Error(), "floor needs")

@@ -21,13 +21,14 @@ func openSlowServer() (*slowServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-time.After(slowAnswer):
-			fmt.Fprintf(w, "slow %s", r.URL.Query().Get("id"))
-		case <-r.Context().Done():
-		}
-	})}
+	s := &http.Server{ReadHeaderTimeout: 5 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-time.After(slowAnswer):
+				fmt.Fprintf(w, "slow %s", r.URL.Query().Get("id"))
+			case <-r.Context().Done():
+			}
+		})}
 	go func() { _ = s.Serve(l) }() // ends with close
 	return &slowServer{"http://" + l.Addr().String(), s}, nil
 }

@@ -49,7 +49,8 @@ func openTails(url string, n, owners int) (*tails, error) {
 	}
 	ask := func(reply string) error {
 		for i := range n {
-			body, err := json.Marshal(map[string]string{"owner": ownerName(i % owners), "id": fmt.Sprintf("tail-of-loadtest-%06d", i)})
+			body, err := json.Marshal(map[string]string{"owner": ownerName(i % owners),
+				"id": fmt.Sprintf("tail-of-loadtest-%06d", i)})
 			if err != nil {
 				return err
 			}

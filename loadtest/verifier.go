@@ -38,7 +38,8 @@ type verifier struct {
 const maxFaults = 5
 
 func newVerifier(s *scenario, n int, bare bool) *verifier {
-	return &verifier{scenario: s, events: n, sent: n, bare: bare, attempts: make([]uint8, n), all: make(chan struct{}), last: time.Now()}
+	return &verifier{scenario: s, events: n, sent: n, bare: bare, attempts: make([]uint8, n), all: make(chan struct{}),
+		last: time.Now()}
 }
 
 // take takes a reply that arrived on the subject of an event's number.

@@ -26,7 +26,8 @@ type webOptions struct {
 }
 
 func defaultWebOptions() *webOptions {
-	o := &webOptions{options: defaultOptions(), web: report.WebJSON, calls: report.Calls(), kernels: report.Kernels(), processes: 1, connections: 32, sockets: 10_000, bodyMiB: 256}
+	o := &webOptions{options: defaultOptions(), web: report.WebJSON, calls: report.Calls(), kernels: report.Kernels(),
+		processes: 1, connections: 32, sockets: 10_000, bodyMiB: 256}
 	o.owners, o.loads, o.rate, o.duration = []int{1, 100, 1000}, []string{report.ClosedLoop}, 200, 10*time.Second
 	return o
 }
@@ -80,12 +81,17 @@ const (
 
 func (o *webOptions) check() error {
 	if err := checkBounds([]bound{
-		{fmt.Sprintf("--case %q", o.web), slices.Contains(report.Webs(), o.web), "one of " + strings.Join(report.Webs(), ", ")},
-		{fmt.Sprintf("--connections %d", o.connections), o.connections >= 1 && o.connections <= maxConnections, fmt.Sprintf("1 to %d", maxConnections)},
-		{fmt.Sprintf("--sockets %d", o.sockets), o.sockets >= 1 && o.sockets <= maxIdleSockets, fmt.Sprintf("1 to %d", maxIdleSockets)},
-		{fmt.Sprintf("--body-mib %d", o.bodyMiB), o.bodyMiB >= 1 && o.bodyMiB <= maxBodyMiB, fmt.Sprintf("1 to %d", maxBodyMiB)},
+		{fmt.Sprintf("--case %q", o.web), slices.Contains(report.Webs(), o.web), "one of " + strings.Join(report.Webs(),
+			", ")},
+		{fmt.Sprintf("--connections %d", o.connections), o.connections >= 1 && o.connections <= maxConnections,
+			fmt.Sprintf("1 to %d", maxConnections)},
+		{fmt.Sprintf("--sockets %d", o.sockets), o.sockets >= 1 && o.sockets <= maxIdleSockets,
+			fmt.Sprintf("1 to %d", maxIdleSockets)},
+		{fmt.Sprintf("--body-mib %d", o.bodyMiB), o.bodyMiB >= 1 && o.bodyMiB <= maxBodyMiB,
+			fmt.Sprintf("1 to %d", maxBodyMiB)},
 		{fmt.Sprintf("--rate %d", o.rate), o.rate >= 1 && o.rate <= 1_000_000, "1 to 1000000"},
-		{fmt.Sprintf("--duration %s", o.duration), o.duration >= 100*time.Millisecond && o.duration <= time.Hour, "100ms to 1h"},
+		{fmt.Sprintf("--duration %s", o.duration), o.duration >= 100*time.Millisecond && o.duration <= time.Hour,
+			"100ms to 1h"},
 		{fmt.Sprintf("--processes %d", o.processes), o.processes >= 1 && o.processes <= 64, "1 to 64"},
 	}); err != nil {
 		return err
@@ -118,9 +124,11 @@ func (o *webOptions) cases() ([]report.Case, error) {
 	case report.WebCalls:
 		return o.oneByOne(names, "call", o.calls, report.Calls(), func(c *report.Case, call string) { c.Call = call })
 	case report.WebKernels:
-		return o.oneByOne(names, "kernel", o.kernels, report.Kernels(), func(c *report.Case, kernel string) { c.Kernel = kernel })
+		return o.oneByOne(names, "kernel", o.kernels, report.Kernels(),
+			func(c *report.Case, kernel string) { c.Kernel = kernel })
 	case report.WebPipe:
-		return o.oneByOne(names, "body-mib", []string{strconv.Itoa(o.bodyMiB)}, nil, func(c *report.Case, _ string) { c.Bytes = int64(o.bodyMiB) << 20 })
+		return o.oneByOne(names, "body-mib", []string{strconv.Itoa(o.bodyMiB)}, nil,
+			func(c *report.Case, _ string) { c.Bytes = int64(o.bodyMiB) << 20 })
 	case report.WebSockets:
 		loads, owners = []string{report.IdleLoad}, []int{(o.sockets + socketsOfOwner - 1) / socketsOfOwner}
 	}
@@ -131,7 +139,8 @@ func (o *webOptions) cases() ([]report.Case, error) {
 				if _, err := findSystem(o.web, name); err != nil {
 					return nil, err
 				}
-				c := report.Case{System: name, Beside: true, Scenario: "http", Web: o.web, Load: load, Processes: o.processes, Owners: n, Connections: o.connections, Seconds: o.duration.Seconds()}
+				c := report.Case{System: name, Beside: true, Scenario: "http", Web: o.web, Load: load, Processes: o.processes,
+					Owners: n, Connections: o.connections, Seconds: o.duration.Seconds()}
 				if load == report.OpenLoop {
 					c.Rate = o.rate
 				}
@@ -146,7 +155,8 @@ func (o *webOptions) cases() ([]report.Case, error) {
 }
 
 // oneByOne returns a case for each kind of request and system, with one request at a time.
-func (o *webOptions) oneByOne(names []string, flag string, kinds, known []string, set func(c *report.Case, kind string)) ([]report.Case, error) {
+func (o *webOptions) oneByOne(names []string, flag string, kinds, known []string,
+	set func(c *report.Case, kind string)) ([]report.Case, error) {
 	var list []report.Case
 	for _, kind := range kinds {
 		if known != nil && !slices.Contains(known, kind) {
@@ -156,7 +166,8 @@ func (o *webOptions) oneByOne(names []string, flag string, kinds, known []string
 			if _, err := findSystem(o.web, name); err != nil {
 				return nil, err
 			}
-			c := report.Case{System: name, Beside: true, Scenario: "http", Web: o.web, Load: report.ClosedLoop, Processes: o.processes, Owners: 1, Connections: 1, Seconds: o.duration.Seconds()}
+			c := report.Case{System: name, Beside: true, Scenario: "http", Web: o.web, Load: report.ClosedLoop,
+				Processes: o.processes, Owners: 1, Connections: 1, Seconds: o.duration.Seconds()}
 			set(&c, kind)
 			list = append(list, c)
 		}

@@ -96,7 +96,8 @@ func TestHTTPCalls(t *testing.T) {
 			require.Contains(t, c.Rounds[0].Metrics, name, c.Name())
 		}
 	}
-	for _, goal := range []string{"KV get of 1 KB: p50 at most 500 µs", "service call, method: at most 60 µs over", "service call, fetch: at most 60 µs over"} {
+	for _, goal := range []string{"KV get of 1 KB: p50 at most 500 µs", "service call, method: at most 60 µs over",
+		"service call, fetch: at most 60 µs over"} {
 		require.Contains(t, out, goal)
 	}
 	o.calls = []string{"d1"}
@@ -171,7 +172,8 @@ func TestHTTPWrongAnswers(t *testing.T) {
 		fmt.Fprint(w, n)
 	}))
 	defer s.Close()
-	e := webclient.Exchange{Request: []byte("GET /?n=" + webclient.Number + " HTTP/1.1\r\nHost: a.test\r\n\r\n"), Answer: []byte(webclient.Number)}
+	e := webclient.Exchange{Request: []byte("GET /?n=" + webclient.Number + " HTTP/1.1\r\nHost: a.test\r\n\r\n"),
+		Answer: []byte(webclient.Number)}
 	for load, ask := range map[string]func(l *webLoad, n int) error{
 		report.ClosedLoop: func(l *webLoad, n int) error { _, err := l.closed(0, n, report.NewRecorder()); return err },
 		report.OpenLoop: func(l *webLoad, n int) error {

@@ -134,7 +134,8 @@ func (l *webLoad) open(ctx context.Context, rate, n int, latency, lag *report.Re
 	if err := l.until(time.Now().Add(time.Duration(n)*interval + l.patience)); err != nil {
 		return err
 	}
-	o := &webLoop{webLoad: l, idle: make(chan *webConn, len(l.conns)), failed: make(chan error, len(l.conns)), latency: latency}
+	o := &webLoop{webLoad: l, idle: make(chan *webConn, len(l.conns)), failed: make(chan error, len(l.conns)),
+		latency: latency}
 	for _, c := range l.conns {
 		o.idle <- c
 		o.readers.Go(func() { o.read(c) })

@@ -163,13 +163,15 @@ func configureWorkerd(s webSite) error {
 	if err != nil {
 		return err
 	}
-	service := func(owner int) string { return strings.TrimSuffix(hostOf(s.handler, owner), "."+webDomain) } // what the router reads of the host
+	// what the router reads of the host
+	service := func(owner int) string { return strings.TrimSuffix(hostOf(s.handler, owner), "."+webDomain) }
 	const date = `compatibilityDate = "2026-11-01"`
 	var services, bindings strings.Builder
 	for i := range s.owners {
 		name := service(i)
 		// Each owner's code is another text, so that nothing of it is shared.
-		if err := os.WriteFile(filepath.Join(s.dir, name+".mjs"), fmt.Appendf(nil, "// %s\n%s", name, code), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(s.dir, name+".mjs"), fmt.Appendf(nil, "// %s\n%s", name, code),
+			0o600); err != nil {
 			return err
 		}
 		fmt.Fprintf(&services, "  (name = %q, worker = (modules = [(name = \"worker\", esModule = embed %q)], %s)),\n", name, name+".mjs", date)

@@ -71,8 +71,10 @@ func (r *runner) idleSockets(ctx context.Context, s *testbed, c report.Case, add
 	to := rest()
 	after, peak := memory(s.meter.groups[groupFleet])
 	round := &report.Round{Metrics: map[string]float64{
-		"KB/socket": float64(after-before) / 1000 / float64(len(conns)), "MB without": float64(before) / 1e6, "fleet MB": float64(after) / 1e6, "fleet peak MB": float64(peak) / 1e6,
-		"fleet cores": (to.used[groupFleet] - from.used[groupFleet]).Seconds() / to.at.Sub(from.at).Seconds(), "foreign cores": foreign(from, to),
+		"KB/socket": float64(after-before) / 1000 / float64(len(conns)), "MB without": float64(before) / 1e6,
+		"fleet MB": float64(after) / 1e6, "fleet peak MB": float64(peak) / 1e6,
+		"fleet cores":   (to.used[groupFleet] - from.used[groupFleet]).Seconds() / to.at.Sub(from.at).Seconds(),
+		"foreign cores": foreign(from, to),
 	}}
 	return round, eachSocket(conns, func(i int) error { return echoes(conns[i], i, r.o.patience) })
 }
@@ -117,7 +119,8 @@ func dialSocket(ctx context.Context, addr string, owner int) (*websocket.Conn, e
 			return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 		},
 	}
-	conn, resp, err := d.DialContext(ctx, "ws://"+hostOf(webParts[report.WebSockets][0].deployed(), owner)+"/", http.Header{})
+	conn, resp, err := d.DialContext(ctx, "ws://"+hostOf(webParts[report.WebSockets][0].deployed(), owner)+"/",
+		http.Header{})
 	if resp != nil && err != nil {
 		err = fmt.Errorf("status %d: %w", resp.StatusCode, err)
 	}
@@ -128,7 +131,8 @@ func dialSocket(ctx context.Context, addr string, owner int) (*websocket.Conn, e
 func echoes(conn *websocket.Conn, i int, patience time.Duration) error {
 	deadline := time.Now().Add(patience)
 	sent := fmt.Sprintf("message %d", i)
-	err := errors.Join(conn.SetWriteDeadline(deadline), conn.SetReadDeadline(deadline), conn.WriteMessage(websocket.TextMessage, []byte(sent)))
+	err := errors.Join(conn.SetWriteDeadline(deadline), conn.SetReadDeadline(deadline),
+		conn.WriteMessage(websocket.TextMessage, []byte(sent)))
 	if err != nil {
 		return err
 	}

@@ -37,27 +37,35 @@ func systems() []system {
 	return []system{
 		{name: report.Ours, about: "an isolate for each owner, limits on", webs: report.Webs()},
 		{name: "workerd", about: "an isolate for each owner, behind a worker that chooses it", webs: []string{report.WebJSON, report.WebPipe},
-			program: "workerd/bin/workerd", args: func(s webSite) []string { return []string{"serve", filepath.Join(s.dir, workerdConfig)} }},
-		{name: "deno", about: "deno serve: one thread, one isolate for all", webs: []string{report.WebJSON, report.WebKernels}, program: "deno/deno", args: func(s webSite) []string {
-			return []string{"serve", "--allow-all", "--quiet", "--no-lock", "--no-config", "--host", "127.0.0.1", "--port", s.port, "../workers/" + s.handler + ".mjs"}
-		}},
-		{name: "bun", about: "bun serve: one thread, one isolate for all", webs: []string{report.WebJSON, report.WebKernels, report.WebPipe}, program: "bun/bin/bun.exe",
+			program: "workerd/bin/workerd",
+			args:    func(s webSite) []string { return []string{"serve", filepath.Join(s.dir, workerdConfig)} }},
+		{name: "deno", about: "deno serve: one thread, one isolate for all", webs: []string{report.WebJSON, report.WebKernels},
+			program: "deno/deno", args: func(s webSite) []string {
+				return []string{"serve", "--allow-all", "--quiet", "--no-lock", "--no-config", "--host", "127.0.0.1", "--port",
+					s.port, "../workers/" + s.handler + ".mjs"}
+			}},
+		{name: "bun", about: "bun serve: one thread, one isolate for all", webs: []string{report.WebJSON, report.WebKernels,
+			report.WebPipe}, program: "bun/bin/bun.exe",
 			args: func(webSite) []string { return []string{"run", "http-bun.mjs"} }},
-		{name: "node", about: "node:http, with a Request and a Response: one thread, one isolate for all", webs: []string{report.WebJSON, report.WebKernels, report.WebPipe}, program: "node", args: func(s webSite) []string {
+		{name: "node", about: "node:http, with a Request and a Response: one thread, one isolate for all", webs: []string{report.WebJSON, report.WebKernels,
+			report.WebPipe}, program: "node", args: func(s webSite) []string {
 			if s.handler == report.WebPipe {
 				return []string{"http-node-streams.mjs"}
 			}
 			return []string{"http-node.mjs"}
 		}},
-		{name: "miniflare", about: "workerd with miniflare's bindings, as wrangler dev has them", webs: []string{report.WebCalls}, program: "node", needs: "miniflare",
-			args: func(webSite) []string { return []string{"miniflare.mjs"} }},
-		{name: report.WebFloor, about: "no JavaScript: Go's net/http, and a hand-off to a pinned thread", webs: []string{report.WebJSON}, args: func(s webSite) []string { return []string{pinnedServer, s.port} }},
-		{name: "go", about: "net/http of Go: http.FileServer, or io.Copy from the request to the response", webs: []string{report.WebFile, report.WebPipe}, args: func(s webSite) []string {
-			if s.handler == report.WebPipe {
-				return []string{echoServer, s.port}
-			}
-			return []string{fileServer, s.dir, s.port}
-		}},
+		{name: "miniflare", about: "workerd with miniflare's bindings, as wrangler dev has them", webs: []string{report.WebCalls}, program: "node",
+			needs: "miniflare",
+			args:  func(webSite) []string { return []string{"miniflare.mjs"} }},
+		{name: report.WebFloor, about: "no JavaScript: Go's net/http, and a hand-off to a pinned thread", webs: []string{report.WebJSON},
+			args: func(s webSite) []string { return []string{pinnedServer, s.port} }},
+		{name: "go", about: "net/http of Go: http.FileServer, or io.Copy from the request to the response", webs: []string{report.WebFile, report.WebPipe},
+			args: func(s webSite) []string {
+				if s.handler == report.WebPipe {
+					return []string{echoServer, s.port}
+				}
+				return []string{fileServer, s.dir, s.port}
+			}},
 	}
 }
 
@@ -149,7 +157,9 @@ func hostOf(worker string, owner int) string {
 }
 
 // webParts are the workers of Pinwheel that answer.
-var webParts = map[string][]part{report.WebJSON: {{worker: "web.mjs"}}, report.WebSockets: {{worker: "socket.mjs", mode: events.Persistent}}, report.WebCalls: {{worker: "calls.mjs"}}, report.WebKernels: {{worker: "kernels.mjs"}}, report.WebPipe: {{worker: "pipe.mjs"}}}
+var webParts = map[string][]part{report.WebJSON: {{worker: "web.mjs"}},
+	report.WebSockets: {{worker: "socket.mjs", mode: events.Persistent}}, report.WebCalls: {
+		{worker: "calls.mjs"}}, report.WebKernels: {{worker: "kernels.mjs"}}, report.WebPipe: {{worker: "pipe.mjs"}}}
 
 // webHandler is the file that answers, without its extension.
 func webHandler(web string) string {
@@ -165,18 +175,23 @@ func webExchange(c report.Case) webclient.Exchange {
 	switch web := c.Web; web {
 	case report.WebCalls:
 		return webclient.Exchange{
-			Request: fmt.Appendf(nil, "GET /%s/%d/%s HTTP/1.1\r\nHost: %s\r\n\r\n", c.Call, report.CallsOfRequest, number, webHost("calls")), Answer: []byte(number + " ok"),
+			Request: fmt.Appendf(nil, "GET /%s/%d/%s HTTP/1.1\r\nHost: %s\r\n\r\n", c.Call, report.CallsOfRequest, number,
+				webHost("calls")), Answer: []byte(number + " ok"),
 		}
 	case report.WebKernels:
 		return webclient.Exchange{
-			Request: fmt.Appendf(nil, "GET /%s/%d/%s HTTP/1.1\r\nHost: %s\r\n\r\n", c.Kernel, report.RunsOfRequest, number, webHost("kernels")), Answer: []byte(number + " ok"),
+			Request: fmt.Appendf(nil, "GET /%s/%d/%s HTTP/1.1\r\nHost: %s\r\n\r\n", c.Kernel, report.RunsOfRequest, number,
+				webHost("kernels")), Answer: []byte(number + " ok"),
 		}
 	case report.WebPipe:
-		return webclient.Exchange{Request: fmt.Appendf(nil, "POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", webHost("pipe"), c.Bytes), Echo: c.Bytes}
+		return webclient.Exchange{Request: fmt.Appendf(nil, "POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", webHost("pipe"),
+			c.Bytes), Echo: c.Bytes}
 	case report.WebFile:
-		return webclient.Exchange{Request: []byte("GET /" + fileName + " HTTP/1.1\r\nHost: " + webHost("files") + "\r\n\r\n"), Answer: fileText()}
+		return webclient.Exchange{Request: []byte("GET /" + fileName + " HTTP/1.1\r\nHost: " + webHost("files") + "\r\n\r\n"),
+			Answer: fileText()}
 	case report.WebSockets:
-		return webclient.Exchange{Request: []byte("GET / HTTP/1.1\r\nHost: " + webHost(webParts[web][0].deployed()) + "\r\n\r\n"), Answer: []byte("ready")}
+		return webclient.Exchange{Request: []byte("GET / HTTP/1.1\r\nHost: " + webHost(webParts[web][0].deployed()) +
+			"\r\n\r\n"), Answer: []byte("ready")}
 	}
 	host, body := webHost("web"), `{"id":`+number+orderTail
 	return webclient.Exchange{
@@ -219,12 +234,15 @@ func (r *runner) openGateway(ctx context.Context, s *testbed, c report.Case) (ad
 	if s.servers, s.url, err = startServers(ctx, s.dir, 1); err != nil {
 		return "", err
 	}
-	env := []string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=" + webDomain, "PINWHEEL_HTTP_LOG=false"} // peers log nothing either
+	// peers log nothing either
+	env := []string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=" + webDomain, "PINWHEEL_HTTP_LOG=false"}
 	if c.Web == report.WebSockets {
-		env = append(env, fmt.Sprintf("PINWHEEL_HTTP_MAX_CONNECTIONS=%d", c.Connections+100), "PINWHEEL_HTTP_TRUST=127.0.0.1,::1")
+		env = append(env, fmt.Sprintf("PINWHEEL_HTTP_MAX_CONNECTIONS=%d", c.Connections+100),
+			"PINWHEEL_HTTP_TRUST=127.0.0.1,::1")
 	}
 	s.fleet, err = startFleet(ctx, fleetOptions{
-		binary: r.pinwheel, natsURL: s.url, dir: filepath.Join(s.dir, "data"), processes: c.Processes, env: append(env, r.o.env...),
+		binary: r.pinwheel, natsURL: s.url, dir: filepath.Join(s.dir, "data"), processes: c.Processes,
+		env: append(env, r.o.env...),
 	})
 	if err != nil {
 		return "", err
@@ -246,7 +264,8 @@ func (r *runner) openGateway(ctx context.Context, s *testbed, c report.Case) (ad
 // deployFile deploys a worker that has a file.
 func (r *runner) deployFile(ctx context.Context, s *testbed) error {
 	dir := filepath.Join(r.dir, "files")
-	err := errors.Join(os.MkdirAll(filepath.Join(dir, "dist"), 0o700), os.WriteFile(filepath.Join(dir, "pinwheel.json"), []byte(`{"assets": {"directory": "dist"}}`), 0o600),
+	err := errors.Join(os.MkdirAll(filepath.Join(dir, "dist"), 0o700), os.WriteFile(filepath.Join(dir, "pinwheel.json"),
+		[]byte(`{"assets": {"directory": "dist"}}`), 0o600),
 		os.WriteFile(filepath.Join(dir, "dist", fileName), fileText(), 0o600))
 	if err != nil {
 		return err

@@ -30,7 +30,8 @@ func PutEnded(ctx context.Context, js jetstream.JetStream, e crashnote.Ended) er
 	if err != nil {
 		return err
 	}
-	_, err = js.Publish(ctx, endedSubject(e.Instance), body, jetstream.WithExpectStream(resources.BucketStream(events.BucketAttempts)), jetstream.WithMsgTTL(endedAge))
+	_, err = js.Publish(ctx, endedSubject(e.Instance), body,
+		jetstream.WithExpectStream(resources.BucketStream(events.BucketAttempts)), jetstream.WithMsgTTL(endedAge))
 	return err
 }
 
@@ -40,11 +41,12 @@ func (s *Store) FindEnded(instance string, done func(crashnote.Cause, error)) {
 		done(crashnote.Unknown, nil)
 		return
 	}
-	s.api.LookUp(resources.BucketStream(events.BucketAttempts), endedSubject(instance), func(m *stored.Message, err error) {
-		var e crashnote.Ended
-		if m != nil && json.Unmarshal(m.Data, &e) != nil {
-			e.Cause = crashnote.Unknown
-		}
-		done(e.Cause, err)
-	})
+	s.api.LookUp(resources.BucketStream(events.BucketAttempts), endedSubject(instance),
+		func(m *stored.Message, err error) {
+			var e crashnote.Ended
+			if m != nil && json.Unmarshal(m.Data, &e) != nil {
+				e.Cause = crashnote.Unknown
+			}
+			done(e.Cause, err)
+		})
 }

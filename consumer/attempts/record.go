@@ -131,7 +131,8 @@ func Carry(r *Record) string {
 	if r == nil || r.FirstAt.IsZero() && !r.CrashedAlone && r.Unknown+r.Outside+r.Spared == 0 {
 		return ""
 	}
-	carried := Record{FirstAt: r.FirstAt, CrashedAlone: r.CrashedAlone, Unknown: r.Unknown, Spared: r.Spared + r.Outside, History: slices.Clone(r.History)}
+	carried := Record{FirstAt: r.FirstAt, CrashedAlone: r.CrashedAlone, Unknown: r.Unknown, Spared: r.Spared + r.Outside,
+		History: slices.Clone(r.History)}
 	for i := range carried.History {
 		carried.History[i].Message = short(carried.History[i].Message)
 	}
@@ -148,7 +149,8 @@ func Carried(text string) *Record {
 	if text == "" || json.Unmarshal([]byte(text), r) != nil || r.Unknown < 0 || r.Spared < 0 {
 		return nil
 	}
-	return &Record{FirstAt: r.FirstAt, CrashedAlone: r.CrashedAlone, Unknown: r.Unknown, Spared: r.Spared, History: r.History}
+	return &Record{FirstAt: r.FirstAt, CrashedAlone: r.CrashedAlone, Unknown: r.Unknown, Spared: r.Spared,
+		History: r.History}
 }
 
 // decode decodes m as the record of e. It returns nil when there is none, or when it is the record of an event that had
@@ -158,7 +160,8 @@ func decode(m *stored.Message, e *events.Event) *Record {
 		return nil
 	}
 	r := &Record{}
-	if err := json.Unmarshal(m.Data, r); err != nil || min(r.Failed, r.Returned, r.Crashes, r.Unknown, r.Outside, r.Spared) < 0 {
+	if err := json.Unmarshal(m.Data, r); err != nil || min(r.Failed, r.Returned, r.Crashes, r.Unknown, r.Outside,
+		r.Spared) < 0 {
 		return nil // not ours, or broken: count by deliveries
 	}
 	if r.Stored != 0 && r.Stored != e.Stored.UnixNano() {

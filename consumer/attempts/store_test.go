@@ -51,7 +51,8 @@ func TestRecordIsFoundUntilItIsForgotten(t *testing.T) {
 	b := open(t)
 	e, other := jsapitest.Task(7, "e", at), jsapitest.Task(8, "e", at)
 	require.Nil(t, b.find(e))
-	r := attempts.Record{Returned: 1, Crashes: 1, CrashedAlone: true, Watched: true, Running: true, Stored: at.UnixNano(), Moving: &attempts.Moving{Until: at, Attempt: 3}}
+	r := attempts.Record{Returned: 1, Crashes: 1, CrashedAlone: true, Watched: true, Running: true, Stored: at.UnixNano(),
+		Moving: &attempts.Moving{Until: at, Attempt: 3}}
 	r.Fail(events.FailedRun{At: at, Attempt: 1, Reason: events.ReasonCPU, Message: "too long"})
 	b.put(e, r, current)
 	require.Equal(t, &r, b.find(e))
@@ -87,7 +88,8 @@ func TestBrokenRecordsDoNotCount(t *testing.T) {
 	b := open(t)
 	kv, err := b.JS.KeyValue(t.Context(), events.BucketAttempts)
 	require.NoError(t, err)
-	for _, text := range []string{"", "{", "[]", `"x"`, `{"failed":-1}`, `{"returned":-1}`, `{"crashes":-1}`, `{"unknown":-1}`, `{"outside":-1}`, `{"failed":"1"}`} {
+	for _, text := range []string{"", "{", "[]", `"x"`, `{"failed":-1}`, `{"returned":-1}`, `{"crashes":-1}`,
+		`{"unknown":-1}`, `{"outside":-1}`, `{"failed":"1"}`} {
 		_, err := kv.PutString(t.Context(), events.StreamEvents+".7", text)
 		require.NoError(t, err)
 		require.Nil(t, b.find(jsapitest.Task(7, "e", at)), text)
@@ -138,13 +140,14 @@ func TestDelivered(t *testing.T) {
 		alone         bool
 		unknown       int
 	}{
-		"first delivery":                          {attempts.Record{}, 1, unknown, 0, 1, false, 0},
-		"delivery without explanation":            {attempts.Record{}, 2, unknown, 1, 2, false, 0},
-		"many of them count once":                 {attempts.Record{}, 5, unknown, 1, 2, false, 0},
-		"it was given back":                       {attempts.Record{Returned: 1}, 2, unknown, 0, 1, false, 0},
-		"it failed, and was given back":           {attempts.Record{Failed: 2, Returned: 1}, 2, unknown, 0, 3, false, 0},
-		"watched, and it had not begun":           {attempts.Record{Crashes: 1, Watched: true}, 9, fault, 1, 2, false, 0},
-		"an earlier crash was while it was alone": {attempts.Record{Crashes: 1, CrashedAlone: true, Watched: true}, 9, unknown, 1, 2, true, 0},
+		"first delivery":                {attempts.Record{}, 1, unknown, 0, 1, false, 0},
+		"delivery without explanation":  {attempts.Record{}, 2, unknown, 1, 2, false, 0},
+		"many of them count once":       {attempts.Record{}, 5, unknown, 1, 2, false, 0},
+		"it was given back":             {attempts.Record{Returned: 1}, 2, unknown, 0, 1, false, 0},
+		"it failed, and was given back": {attempts.Record{Failed: 2, Returned: 1}, 2, unknown, 0, 3, false, 0},
+		"watched, and it had not begun": {attempts.Record{Crashes: 1, Watched: true}, 9, fault, 1, 2, false, 0},
+		"an earlier crash was while it was alone": {attempts.Record{Crashes: 1, CrashedAlone: true, Watched: true}, 9, unknown,
+			1, 2, true, 0},
 		"it ran when somebody killed the process": {ran, 9, outside, 1, 3, false, 0},
 		"so, and alone":                           {ranAlone, 9, outside, 1, 3, false, 0},
 		"it ran, and the process broke":           {ran, 9, fault, 2, 3, false, 0},
@@ -159,7 +162,8 @@ func TestDelivered(t *testing.T) {
 	} {
 		r := c.r
 		r.Delivered(c.deliveries, c.cause)
-		require.Equal(t, []any{c.crashes, c.next, c.alone, c.unknown, false, false, ""}, []any{r.Crashes, r.Next(), r.CrashedAlone, r.Unknown, r.Running, r.Alone, r.Instance}, name)
+		require.Equal(t, []any{c.crashes, c.next, c.alone, c.unknown, false, false, ""},
+			[]any{r.Crashes, r.Next(), r.CrashedAlone, r.Unknown, r.Running, r.Alone, r.Instance}, name)
 	}
 }
 
@@ -196,9 +200,11 @@ func TestCarry(t *testing.T) {
 	require.Nil(t, attempts.Carried(""))
 	require.Nil(t, attempts.Carried("{"))
 
-	r := &attempts.Record{Returned: 3, Crashes: 2, CrashedAlone: true, Watched: true, Running: true, Unknown: 1, Outside: 2, Spared: 3}
+	r := &attempts.Record{Returned: 3, Crashes: 2, CrashedAlone: true, Watched: true, Running: true, Unknown: 1,
+		Outside: 2, Spared: 3}
 	for i := range events.MaxHistory + 3 {
-		r.Fail(events.FailedRun{At: at.Add(time.Duration(i) * time.Second), Attempt: i + 1, Reason: events.ReasonException, Message: strings.Repeat("é", events.MaxHistoryMessage)})
+		r.Fail(events.FailedRun{At: at.Add(time.Duration(i) * time.Second), Attempt: i + 1, Reason: events.ReasonException,
+			Message: strings.Repeat("é", events.MaxHistoryMessage)})
 	}
 	require.Equal(t, events.MaxHistory+3, r.Failed)
 	got := attempts.Carried(attempts.Carry(r))

@@ -72,9 +72,11 @@ type Body struct {
 }
 
 // NewChunks makes a Chunks. It calls hangUp when a requester is gone.
-func NewChunks(api *jsapi.Client, prefix events.Subjects, log zerolog.Logger, hangUp func(owner, worker string, replyTo []byte)) *Chunks {
+func NewChunks(api *jsapi.Client, prefix events.Subjects, log zerolog.Logger,
+	hangUp func(owner, worker string, replyTo []byte)) *Chunks {
 	return &Chunks{
-		api: api, prefix: prefix, log: log, hangUp: hangUp, node: nats.NewInbox()[len(nats.InboxPrefix):], open: map[string]*Body{},
+		api: api, prefix: prefix, log: log, hangUp: hangUp, node: nats.NewInbox()[len(nats.InboxPrefix):],
+		open:   map[string]*Body{},
 		grants: perowner.Rates{PerSecond: grantsPerSecond, Burst: grantsPerSecond},
 		sent: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "pinwheel_reply_chunks_total", Help: "Chunks of replies' bodies published.",
@@ -110,7 +112,8 @@ func (s *Chunks) Begin(e *events.Event, r *events.Reply) *Body {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	token := rand.Text()
-	o := &Body{token: token, event: e, from: r.Stream, reply: s.prefix.Credit(e.Owner, s.node, token), granted: e.Requester.Credit}
+	o := &Body{token: token, event: e, from: r.Stream, reply: s.prefix.Credit(e.Owner, s.node, token),
+		granted: e.Requester.Credit}
 	o.offered = min(o.granted, streamWindow)
 	s.open[token] = o
 	r.CreditSubject = o.reply
@@ -163,7 +166,8 @@ func (s *Chunks) message(o *Body, c events.Chunk) {
 	o.seq++
 	o.sent += int64(len(c.Data))
 	h := nats.Header(events.EncodeChunk(o.event.ID, o.seq, o.sent, c))
-	if err := s.api.NC.PublishMsg(&nats.Msg{Subject: o.event.ReplyTo, Reply: o.reply, Header: h, Data: c.Data}); err != nil {
+	if err := s.api.NC.PublishMsg(&nats.Msg{Subject: o.event.ReplyTo, Reply: o.reply, Header: h,
+		Data: c.Data}); err != nil {
 		s.log.Warn().Err(err).Str("event", o.event.ID).Msg("a chunk of a reply's body could not be published")
 	}
 	s.sent.Inc()
@@ -187,7 +191,8 @@ func (s *Chunks) credit(m *nats.Msg) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.open[m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]]
-	if o == nil || m.Subject != o.reply && !guard.BodyOwner.Off() { // an owner may publish on subjects with its own name only
+	// an owner may publish on subjects with its own name only
+	if o == nil || m.Subject != o.reply && !guard.BodyOwner.Off() {
 		return
 	}
 	upTo, gone, err := events.ParseCredit(m.Data)

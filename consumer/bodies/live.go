@@ -102,13 +102,15 @@ func (b *liveBody) look(ctx context.Context, i int) ([]byte, error) {
 }
 
 func (b *liveBody) get(ctx context.Context, i int) ([]byte, error) {
-	return stored.LastData(ctx, b.parts.api.NC, events.StreamBodies, b.parts.cfg.Prefix.BodyPart(b.event.Owner, b.event.Parts.ID, i))
+	return stored.LastData(ctx, b.parts.api.NC, events.StreamBodies, b.parts.cfg.Prefix.BodyPart(b.event.Owner,
+		b.event.Parts.ID, i))
 }
 
 // listen subscribes to notices of parts that arrive from now on, until the run is over.
 func (b *liveBody) listen(ctx context.Context) error {
 	came := make(chan struct{}, 1)
-	sub, err := b.parts.api.NC.Subscribe(b.parts.cfg.Prefix.PartCame(b.event.Owner, b.event.Parts.ID), func(*nats.Msg) { jsapi.Signal(came) })
+	sub, err := b.parts.api.NC.Subscribe(b.parts.cfg.Prefix.PartCame(b.event.Owner, b.event.Parts.ID),
+		func(*nats.Msg) { jsapi.Signal(came) })
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,8 @@ const refusalsPerSecond = 1000
 
 // NewParts makes a Parts. It takes no parts before Open. pending counts the parts that wait to be stored.
 func NewParts(cfg Config, api *jsapi.Client, pending *limit.Pending, log zerolog.Logger) *Parts {
-	p := &Parts{cfg: cfg, api: api, pending: pending, log: log, refusals: perowner.Rates{PerSecond: refusalsPerSecond, Burst: 2 * refusalsPerSecond}}
+	p := &Parts{cfg: cfg, api: api, pending: pending, log: log, refusals: perowner.Rates{PerSecond: refusalsPerSecond,
+		Burst: 2 * refusalsPerSecond}}
 	p.queue = perowner.NewQueue(arrivedParts, p.take)
 	return p
 }
@@ -110,7 +111,8 @@ func (p *Parts) Drop(e *events.Event) {
 	if e.Parts == nil || e.Parts.ID == "" {
 		return
 	}
-	body, _ := json.Marshal(map[string]string{"filter": p.cfg.Prefix.BodyParts(e.Owner, e.Parts.ID)}) // strings cannot fail
+	// strings cannot fail
+	body, _ := json.Marshal(map[string]string{"filter": p.cfg.Prefix.BodyParts(e.Owner, e.Parts.ID)})
 	m := &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + events.StreamBodies, Data: body}
 	p.api.Request(m, func(_ *nats.Msg, err error) {
 		if err != nil {
@@ -168,6 +170,8 @@ func (p *Parts) refuse(owner, replyTo string, code int, why string) {
 	if !p.refusals.Take(owner, time.Now()) {
 		return
 	}
-	body, _ := json.Marshal(map[string]any{"error": jsapi.Error{Code: code, Description: why}, "stream": events.StreamBodies, "seq": 0}) // strings and numbers cannot fail
+	// strings and numbers cannot fail
+	body, _ := json.Marshal(map[string]any{"error": jsapi.Error{Code: code, Description: why},
+		"stream": events.StreamBodies, "seq": 0})
 	_ = p.api.NC.Publish(replyTo, body)
 }

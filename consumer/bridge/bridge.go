@@ -56,7 +56,8 @@ var arrivedCalls = perowner.Bounds{Most: 1 << 15, MostBytes: 64 << 20, Workers: 
 const refusalsPerSecond = 1000
 
 // New makes a Bridge. It takes no calls before Open. pending counts the calls that wait to be stored.
-func New(cfg Config, api *jsapi.Client, usage *storage.Usage, pending *limit.Pending, log, seldom zerolog.Logger) *Bridge {
+func New(cfg Config, api *jsapi.Client, usage *storage.Usage, pending *limit.Pending, log,
+	seldom zerolog.Logger) *Bridge {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_" + name + "_total", Help: help})
 	}
@@ -155,7 +156,8 @@ func (b *Bridge) arrived(m *nats.Msg) {
 	if b.queue.Push(owner, m.Size(), m) || !b.mayRefuse(owner) {
 		return
 	}
-	if kind, _, _, err := b.cfg.Prefix.ParseCall(m.Subject); err == nil && b.cfg.Decoder.CheckReplyTo(m.Reply, owner) == nil {
+	if kind, _, _, err := b.cfg.Prefix.ParseCall(m.Subject); err == nil && b.cfg.Decoder.CheckReplyTo(m.Reply,
+		owner) == nil {
 		b.answer(callerOf(m, kind), events.Fail(events.ReasonUnavailable, "too many calls of owner %s wait to be stored", owner))
 	}
 }
@@ -238,7 +240,8 @@ func (b *Bridge) store(event *nats.Msg, from caller, owner, id string) {
 func (b *Bridge) duplicate(event *nats.Msg, from caller, owner, id string, seq uint64) {
 	b.api.Taken(b.cfg.Prefix, owner, seq, func(by string, err error) {
 		if err == nil && by != "" {
-			b.seldom.Error().Str("subject", from.subject).Str("id", id).Str("by", by).Msg("another owner's event has the message id of this call; the call is stored under another one")
+			b.seldom.Error().Str("subject", from.subject).Str("id", id).Str("by", by).
+				Msg("another owner's event has the message id of this call; the call is stored under another one")
 			event.Header.Set(events.HeaderMsgID, owner+":"+id+":"+rand.Text())
 			b.store(event, from, owner, id)
 			return
@@ -321,7 +324,8 @@ func (b *Bridge) answer(from caller, f *events.Failure) {
 	}
 	e := &events.Event{Kind: from.kind, ID: from.eventID, ReplyTo: from.replyTo}
 	r, encoder := events.FailureReply(e, f), events.ReplyEncoder{}
-	if err := b.api.NC.PublishMsg(&nats.Msg{Subject: from.replyTo, Header: nats.Header(encoder.Encode(r)), Data: r.Body}); err != nil {
+	if err := b.api.NC.PublishMsg(&nats.Msg{Subject: from.replyTo, Header: nats.Header(encoder.Encode(r)),
+		Data: r.Body}); err != nil {
 		b.log.Warn().Err(err).Msg("refused call could not be answered")
 		return
 	}

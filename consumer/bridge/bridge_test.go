@@ -33,9 +33,11 @@ type bed struct {
 
 func open(t *testing.T, calls bool) *bed {
 	t.Helper()
-	b := &bed{Bed: jsapitest.Open(t), t: t, replies: prometheus.NewCounter(prometheus.CounterOpts{Name: "replies"}), pubAcks: make(chan string, 1)}
+	b := &bed{Bed: jsapitest.Open(t), t: t, replies: prometheus.NewCounter(prometheus.CounterOpts{Name: "replies"}),
+		pubAcks: make(chan string, 1)}
 	b.Bridge = bridge.New(bridge.Config{
-		Prefix: jsapitest.Prefix, Decoder: events.Decoder{Subjects: jsapitest.Prefix, ReplyPrefixes: []string{"_INBOX."}}, Calls: calls, Replies: b.replies,
+		Prefix: jsapitest.Prefix, Decoder: events.Decoder{Subjects: jsapitest.Prefix, ReplyPrefixes: []string{"_INBOX."}},
+		Calls: calls, Replies: b.replies,
 		PubAck: func(subject string) { b.pubAcks <- subject },
 	}, b.API, b.Usage, &b.pending, zerolog.Nop(), zerolog.Nop())
 	require.NoError(t, b.Open())
@@ -87,7 +89,8 @@ func TestCallBecomesAnEvent(t *testing.T) {
 	require.NoError(t, b.NC.PublishMsg(&nats.Msg{
 		Subject: jsapitest.Prefix.Call(events.Fetch, "acme", "w"), Reply: inbox, Data: []byte("body"),
 		Header: nats.Header{
-			"nats-msg-id": {"id"}, "X-User": {"a", "b"}, "Nats-Rollup": {"all"}, "nats-ttl": {"1s"}, "Reply-To": {"_INBOX.other"}, "Dead-Reason": {"cpu"},
+			"nats-msg-id": {"id"}, "X-User": {"a", "b"}, "Nats-Rollup": {"all"}, "nats-ttl": {"1s"},
+			"Reply-To": {"_INBOX.other"}, "Dead-Reason": {"cpu"},
 		},
 	}))
 	m := b.last(1)
@@ -108,14 +111,16 @@ func TestRefusedCallsAreAnsweredAndNotStored(t *testing.T) {
 	b := open(t, true)
 	before := b.Stored(events.StreamEvents)
 	to := jsapitest.Prefix.Call(events.Task, "acme", "w")
-	r := b.refusal(&nats.Msg{Subject: string(jsapitest.Prefix) + ".call.task.acme", Header: nats.Header{"Event-Id": {"e"}}})
+	r := b.refusal(&nats.Msg{Subject: string(jsapitest.Prefix) + ".call.task.acme",
+		Header: nats.Header{"Event-Id": {"e"}}})
 	require.Equal(t, []any{events.ReasonMalformed, "e"}, []any{r.Failure.Reason, r.EventID})
 	r = b.refusal(&nats.Msg{Subject: to, Header: nats.Header{"Nats-Msg-Id": {"a", "b"}}})
 	require.Equal(t, events.ReasonMalformed, r.Failure.Reason)
 	r = b.refusal(&nats.Msg{Subject: to, Data: make([]byte, b.NC.MaxPayload()-1<<10)})
 	require.Equal(t, events.ReasonMalformed, r.Failure.Reason, "JetStream never stores it")
 	require.Equal(t, 3, b.count("pinwheel_calls_refused_total"))
-	require.Eventually(t, func() bool { return testutil.ToFloat64(b.replies) == 3 }, patience, time.Millisecond) // counted after it is sent
+	// counted after it is sent
+	require.Eventually(t, func() bool { return testutil.ToFloat64(b.replies) == 3 }, patience, time.Millisecond)
 
 	for b.pending.Begin("acme", 100) { // until no more calls may wait
 	}
@@ -133,7 +138,8 @@ func TestCallWithAForbiddenReplySubjectIsNotAnswered(t *testing.T) {
 		sub, err := b.NC.SubscribeSync(subject)
 		require.NoError(t, err)
 		require.NoError(t, b.NC.PublishRequest(jsapitest.Prefix.Call(events.Task, "acme", "w"), subject, nil))
-		require.Eventually(t, func() bool { return b.count("pinwheel_calls_refused_total") == i+1 }, patience, time.Millisecond, subject)
+		require.Eventually(t, func() bool { return b.count("pinwheel_calls_refused_total") == i+1 }, patience,
+			time.Millisecond, subject)
 		require.NoError(t, b.NC.Flush())
 		pending, _, err := sub.Pending()
 		require.NoError(t, err)
@@ -177,9 +183,11 @@ func TestBridgeTakesCallsWhileItIsOpen(t *testing.T) {
 func TestIDsOfAnotherOwnerAreInNobodysWay(t *testing.T) {
 	t.Parallel()
 	b := open(t, true)
-	_, err := b.JS.Publish(t.Context(), jsapitest.Prefix.Event(events.Task, "globex", "w"), nil, jetstream.WithMsgID("acme:order-1"))
+	_, err := b.JS.Publish(t.Context(), jsapitest.Prefix.Event(events.Task, "globex", "w"), nil,
+		jetstream.WithMsgID("acme:order-1"))
 	require.NoError(t, err)
-	call := &nats.Msg{Subject: jsapitest.Prefix.Call(events.Task, "acme", "w"), Header: nats.Header{"Nats-Msg-Id": {"order-1"}}, Data: []byte("{}")}
+	call := &nats.Msg{Subject: jsapitest.Prefix.Call(events.Task, "acme", "w"),
+		Header: nats.Header{"Nats-Msg-Id": {"order-1"}}, Data: []byte("{}")}
 	require.NoError(t, b.NC.PublishMsg(call))
 	m := b.last(1)
 	_, _, owner, _, ok := jsapitest.Prefix.ParseStored(m.Subject)
@@ -208,7 +216,8 @@ func TestRefusedCallsAreAnsweredWithinARate(t *testing.T) {
 	}
 	require.NoError(t, b.NC.PublishRequest("pinwheel.call.task.beta.w", inbox, nil))
 	require.Eventually(t, func() bool {
-		return b.count("pinwheel_calls_stored_total")+b.count("pinwheel_calls_refused_total")+b.count("pinwheel_calls_dropped_total") == flood+1
+		return b.count("pinwheel_calls_stored_total")+b.count("pinwheel_calls_refused_total")+
+			b.count("pinwheel_calls_dropped_total") == flood+1
 	}, patience, time.Millisecond)
 	require.Positive(t, b.count("pinwheel_calls_refused_total"))
 	require.Positive(t, b.count("pinwheel_calls_dropped_total"))

@@ -74,7 +74,8 @@ func claimSubject(owner, id string) string {
 
 // Take claims a replay, and calls done with the result.
 func (c *Claims) Take(r Replay, done func(Claim, error)) {
-	m := &nats.Msg{Subject: claimSubject(r.Owner, r.ID), Header: nats.Header{jsapi.HeaderExpectLastSubjectSeq: {"0"}}, Data: []byte(r.Nonce)}
+	m := &nats.Msg{Subject: claimSubject(r.Owner, r.ID), Header: nats.Header{jsapi.HeaderExpectLastSubjectSeq: {"0"}},
+		Data: []byte(r.Nonce)}
 	c.api.Store(m, func(_ jsapi.Ack, err error) {
 		switch {
 		case err == nil:
@@ -91,24 +92,25 @@ func (c *Claims) Take(r Replay, done func(Claim, error)) {
 
 // read finds out which publish has claimed a replay.
 func (c *Claims) read(r Replay, done func(Claim, error)) {
-	c.api.LookUp(resources.BucketStream(events.BucketAttempts), claimSubject(r.Owner, r.ID), func(m *stored.Message, err error) {
-		switch {
-		case err != nil:
-			done(0, err)
-		case m == nil: // removed since
-			c.Take(r, done)
-		default:
-			by, end := parseClaim(m.Data)
+	c.api.LookUp(resources.BucketStream(events.BucketAttempts), claimSubject(r.Owner, r.ID),
+		func(m *stored.Message, err error) {
 			switch {
-			case by != r.Nonce:
-				done(ClaimedOther, nil)
-			case end != nil:
-				done(ClaimEnded, nil)
+			case err != nil:
+				done(0, err)
+			case m == nil: // removed since
+				c.Take(r, done)
 			default:
-				done(ClaimedAgain, nil)
+				by, end := parseClaim(m.Data)
+				switch {
+				case by != r.Nonce:
+					done(ClaimedOther, nil)
+				case end != nil:
+					done(ClaimEnded, nil)
+				default:
+					done(ClaimedAgain, nil)
+				}
 			}
-		}
-	})
+		})
 }
 
 // End stores how a replay ended. It tries once.

@@ -58,7 +58,8 @@ func (d *Store) CountEach(ctx context.Context, owner string) ([]Count, error) {
 
 // subjectsOf returns subjects of the stream, with their numbers of messages, and how many subjects there are.
 // nats-server sends 100 000 at once. The client of nats.go would keep all of them.
-func subjectsOf(ctx context.Context, nc *nats.Conn, filter string, offset int) (total int, subjects map[string]int, err error) {
+func subjectsOf(ctx context.Context, nc *nats.Conn, filter string,
+	offset int) (total int, subjects map[string]int, err error) {
 	request := fmt.Appendf(nil, `{"subjects_filter":%q,"offset":%d}`, filter, offset)
 	m, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+events.StreamDead, request)
 	if err != nil {
@@ -91,7 +92,8 @@ type tally struct {
 type row struct{ owner, worker, kind, reason string }
 
 func newTally(all string, most, owners int) *tally {
-	return &tally{prefix: strings.TrimSuffix(all, ">"), most: most, owners: owners, rows: map[row]int{}, of: map[string]int{}}
+	return &tally{prefix: strings.TrimSuffix(all, ">"), most: most, owners: owners, rows: map[row]int{},
+		of: map[string]int{}}
 }
 
 // add adds n letters of a subject.

@@ -32,9 +32,12 @@ func TestLettersAreCounted(t *testing.T) {
 		_, err := b.write(e, reason)
 		require.NoError(t, err)
 	}
-	acme := []deadletter.Count{{"acme", "w", "task", events.ReasonException, 5}, {"acme", "w", "task", events.ReasonCPU, 1}}
+	acme := []deadletter.Count{{"acme", "w", "task", events.ReasonException, 5},
+		{"acme", "w", "task", events.ReasonCPU, 1}}
 	require.Equal(t, acme, counts("acme"))
-	require.Equal(t, append(acme, deadletter.Count{Owner: "beta", Worker: "w", Kind: "task", Reason: events.ReasonException, Letters: 1}), counts(""))
+	require.Equal(t,
+		append(acme, deadletter.Count{Owner: "beta", Worker: "w", Kind: "task", Reason: events.ReasonException, Letters: 1}),
+		counts(""))
 	require.Empty(t, counts("none"))
 }
 
@@ -47,7 +50,8 @@ func TestManyLettersAreCounted(t *testing.T) {
 	b := open(t)
 	const n = 100_001
 	for i := range n {
-		require.NoError(t, b.NC.Publish(fmt.Sprintf("%s.dead.acme.w.task.%s.PINWHEEL_EVENTS.%d", jsapitest.Prefix, []string{"cpu", "timeout"}[i%2], i), nil))
+		require.NoError(t, b.NC.Publish(fmt.Sprintf("%s.dead.acme.w.task.%s.PINWHEEL_EVENTS.%d", jsapitest.Prefix,
+			[]string{"cpu", "timeout"}[i%2], i), nil))
 		if i%1000 == 0 {
 			_, err := b.JS.AccountInfo(t.Context())
 			require.NoError(t, err)
@@ -56,7 +60,8 @@ func TestManyLettersAreCounted(t *testing.T) {
 	require.Eventually(t, func() bool { return b.Stored(events.StreamDead) == n }, patience, patience/100)
 	list, err := b.CountEach(t.Context(), "")
 	require.NoError(t, err)
-	require.Equal(t, []deadletter.Count{{"acme", "w", "task", events.ReasonCPU, n/2 + 1}, {"acme", "w", "task", events.ReasonTimeout, n / 2}}, list)
+	require.Equal(t, []deadletter.Count{{"acme", "w", "task", events.ReasonCPU, n/2 + 1},
+		{"acme", "w", "task", events.ReasonTimeout, n / 2}}, list)
 }
 
 // An owner has a bounded number of rows, and all have. What has no row of its own is in one that says so, so that the
@@ -73,7 +78,8 @@ func TestCountsAreBounded(t *testing.T) {
 		return n
 	}
 	for i := range 50 {
-		subjects = append(subjects, fmt.Sprintf("p.q.dead.acme.w%d.task.cpu.S.%d", i, i), fmt.Sprintf("p.q.dead.acme.w%d.task.cpu.S.x%d", i, i))
+		subjects = append(subjects, fmt.Sprintf("p.q.dead.acme.w%d.task.cpu.S.%d", i, i),
+			fmt.Sprintf("p.q.dead.acme.w%d.task.cpu.S.x%d", i, i))
 	}
 	subjects = append(subjects, "p.q.dead.beta.w.task.cpu.S.1", "p.q.dead.~.~.unknown.malformed.S.1")
 	list := deadletter.Tally("p.q.dead.>", 1000, 10, subjects...)

@@ -44,7 +44,10 @@ func open(t *testing.T) *bed {
 // write writes the letter of e, and returns the stored letter.
 func (b *bed) write(e *events.Event, reason events.Reason) (*events.DeadLetter, error) {
 	d := events.NewDeadLetter(e, events.NewFailure(reason, "boom", "Error: boom\n    at a.js:1:1"), "1-a", "node", 3, at)
-	return jsapitest.Result(b.Bed, func(done func(*events.DeadLetter, error)) { b.Write(e, d, func() bool { return true }, done) })
+	return jsapitest.Result(b.Bed, func(done func(*events.DeadLetter, error)) {
+		b.Write(e, d, func() bool { return true },
+			done)
+	})
 }
 
 func (b *bed) find(e *events.Event) *events.DeadLetter {
@@ -74,7 +77,8 @@ func TestLetterKeepsForeignHeaders(t *testing.T) {
 	e := jsapitest.Task(7, "e", at)
 	e.Body = []byte("\x00\xff")
 	e.Header = events.Header{
-		"X": {"a", "b"}, "x-lower": {"\xff"}, "Status": {"503"}, "Nats-Rollup": {"all"}, "nats-expected-stream": {"OTHER"}, "Nats-TTL": {"1s"},
+		"X": {"a", "b"}, "x-lower": {"\xff"}, "Status": {"503"}, "Nats-Rollup": {"all"}, "nats-expected-stream": {"OTHER"},
+		"Nats-TTL":    {"1s"},
 		"Dead-Reason": {"mine"}, "Dead-Original-X": {"y"}, "Reply-To": {"_INBOX.x"},
 	}
 	written, err := b.write(e, events.ReasonException)
@@ -83,7 +87,8 @@ func TestLetterKeepsForeignHeaders(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, e.Header, got.Header)
 	require.Equal(t, e.Body, got.Body)
-	require.Equal(t, []any{"e", events.ReasonException, 3, at, uint64(7)}, []any{got.EventID, got.Failure.Reason, got.Attempts, got.At, got.StreamSeq})
+	require.Equal(t, []any{"e", events.ReasonException, 3, at, uint64(7)},
+		[]any{got.EventID, got.Failure.Reason, got.Attempts, got.At, got.StreamSeq})
 
 	edited, err := b.Edit(t.Context(), got.Seq, events.Edit{Body: []byte("new"), Set: events.Header{"X": {"c"}}})
 	require.NoError(t, err)
@@ -202,7 +207,8 @@ func TestReplayOf(t *testing.T) {
 func TestMessagesThatAreNoLetters(t *testing.T) {
 	t.Parallel()
 	b := open(t)
-	ack, err := b.JS.Publish(t.Context(), jsapitest.Prefix.Dead(jsapitest.Task(1, "none", at), events.ReasonCPU), []byte("x"))
+	ack, err := b.JS.Publish(t.Context(), jsapitest.Prefix.Dead(jsapitest.Task(1, "none", at), events.ReasonCPU),
+		[]byte("x"))
 	require.NoError(t, err)
 	_, err = b.write(jsapitest.Task(7, "e", at), events.ReasonException)
 	require.NoError(t, err)
@@ -242,7 +248,8 @@ func TestNotices(t *testing.T) {
 		d.Hook = hook
 		require.NoError(t, b.Done(func(done func(error)) { b.Notify(d, func() { done(nil) }) }))
 	}
-	for _, subject := range []string{"private.x", string(jsapitest.Prefix) + ".events.task.globex.w", "$SYS.x", "alerts.>"} {
+	for _, subject := range []string{"private.x", string(jsapitest.Prefix) + ".events.task.globex.w", "$SYS.x",
+		"alerts.>"} {
 		notify(events.DeadHook{Subject: subject})
 	}
 	notify(events.DeadHook{Subject: "alerts.acme"})
@@ -275,7 +282,8 @@ func TestNotices(t *testing.T) {
 	// An event of another owner that has the message id is in nobody's way.
 	e.Origin.Seq++
 	d := events.NewDeadLetter(e, events.Fail(events.ReasonCPU, "boom"), "1-a", "node", 1, at)
-	_, err = b.JS.Publish(t.Context(), jsapitest.Prefix.Event(events.Task, "globex", "w"), nil, jetstream.WithMsgID("acme:dead:"+d.Identity()))
+	_, err = b.JS.Publish(t.Context(), jsapitest.Prefix.Event(events.Task, "globex", "w"), nil,
+		jetstream.WithMsgID("acme:dead:"+d.Identity()))
 	require.NoError(t, err)
 	notify(events.DeadHook{Worker: "alarm"})
 	last, err = s.GetLastMsgForSubject(t.Context(), jsapitest.Prefix.StoredFor("acme", "alarm"))

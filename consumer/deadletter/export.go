@@ -114,7 +114,8 @@ const maxSame = 16
 
 // Put stores a letter unless it exists already. admit (may be nil) is told of the size of a letter that does not, and
 // may refuse it.
-func (d *Store) Put(ctx context.Context, letter *events.DeadLetter, admit func(size int) error) (stored bool, err error) {
+func (d *Store) Put(ctx context.Context, letter *events.DeadLetter,
+	admit func(size int) error) (stored bool, err error) {
 	letter.Imported = time.Now().UTC()
 	m := letterMessage(letter, d.subjects.DeadLetter(letter, letter.Failure.Reason))
 	same := d.subjects.DeadLetter(letter, anyReason)
@@ -143,14 +144,16 @@ func (d *Store) Put(ctx context.Context, letter *events.DeadLetter, admit func(s
 var ErrTooManySame = fmt.Errorf("there are %d letters of events with this stream and streamSeq already", maxSame)
 
 // find looks for a letter under its subject, with any reason. last is the number of the last letter there.
-func (d *Store) find(ctx context.Context, letter *events.DeadLetter, subject string) (last uint64, there bool, err error) {
+func (d *Store) find(ctx context.Context, letter *events.DeadLetter,
+	subject string) (last uint64, there bool, err error) {
 	n := 0
 	for m, err := range stored.All(ctx, d.js.Conn(), events.StreamDead, subject, 1) {
 		if err != nil {
 			return 0, false, err
 		}
 		last = m.Sequence
-		if old, err := decodeDead(m); err == nil && old.At.Equal(letter.At) && old.Stream == letter.Stream && old.StreamSeq == letter.StreamSeq {
+		if old, err := decodeDead(m); err == nil && old.At.Equal(letter.At) && old.Stream == letter.Stream &&
+			old.StreamSeq == letter.StreamSeq {
 			return last, true, nil
 		}
 		if n++; n == maxSame {

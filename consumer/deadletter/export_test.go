@@ -6,7 +6,8 @@ import (
 )
 
 // NewestBy is Newest with windows of another size.
-func (d *Store) NewestBy(ctx context.Context, f Filter, before, window, scan uint64, letters, bytes int) iter.Seq2[Window, error] {
+func (d *Store) NewestBy(ctx context.Context, f Filter, before, window, scan uint64, letters,
+	bytes int) iter.Seq2[Window, error] {
 	return d.newest(ctx, f, before, pace{window, letters, bytes, scan})
 }
 

@@ -63,7 +63,8 @@ func TestTextChooses(t *testing.T) {
 		_, err := b.write(e, "exception")
 		require.NoError(t, err)
 	}
-	for text, want := range map[string][]string{"EUR": {"order-EUR", "other"}, "boom": {"order-EUR", "other", "third"}, `{"CURR`: {"other"}, "none": nil} {
+	for text, want := range map[string][]string{"EUR": {"order-EUR", "other"}, "boom": {"order-EUR", "other", "third"},
+		`{"CURR`: {"other"}, "none": nil} {
 		var got []string
 		for d, err := range b.List(t.Context(), deadletter.Filter{Text: text}) {
 			require.NoError(t, err)

@@ -91,7 +91,8 @@ func (d *Store) backward(ctx context.Context, f Filter, before uint64, p pace) (
 	if err != nil {
 		return nil, err
 	}
-	b := &backward{store: d, choice: f.choice(), pace: p, first: max(info.State.FirstSeq, f.After+1), end: info.State.LastSeq + 1, size: p.window}
+	b := &backward{store: d, choice: f.choice(), pace: p, first: max(info.State.FirstSeq, f.After+1),
+		end: info.State.LastSeq + 1, size: p.window}
 	if before > 0 {
 		b.end = min(b.end, before)
 	}

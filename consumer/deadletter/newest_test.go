@@ -46,7 +46,8 @@ func numbers(t require.TestingT, list iter.Seq2[*events.DeadLetter, error]) (all
 
 // pages reads windows, each by a list of its own that goes on where the one before ended. It returns the numbers, and
 // how much was read.
-func pages(t require.TestingT, f deadletter.Filter, list func(f deadletter.Filter, before uint64) iter.Seq2[deadletter.Window, error]) (all []uint64, read int) {
+func pages(t require.TestingT, f deadletter.Filter,
+	list func(f deadletter.Filter, before uint64) iter.Seq2[deadletter.Window, error]) (all []uint64, read int) {
 	before, limit := uint64(0), f.Limit
 	for {
 		more := false
@@ -79,7 +80,8 @@ func TestNewestAreTheListReversed(t *testing.T) {
 		require.NoError(r, s.Purge(t.Context()))
 		var stored []uint64
 		for range rapid.IntRange(0, 30).Draw(r, "letters") {
-			one := b.store(rapid.SampledFrom([]string{"acme", "acme", "beta"}).Draw(r, "owner"), rapid.SampledFrom([]string{"x", "y"}).Draw(r, "message"),
+			one := b.store(rapid.SampledFrom([]string{"acme", "acme", "beta"}).Draw(r, "owner"),
+				rapid.SampledFrom([]string{"x", "y"}).Draw(r, "message"),
 				make([]byte, rapid.SampledFrom([]int{0, 10, 300}).Draw(r, "body")), rapid.IntRange(0, 9).Draw(r, "none") > 0)
 			if stored = append(stored, one); rapid.IntRange(0, 3).Draw(r, "gap") == 0 {
 				gone := rapid.SampledFrom(stored).Draw(r, "gone")
@@ -87,7 +89,8 @@ func TestNewestAreTheListReversed(t *testing.T) {
 				require.NoError(r, s.DeleteMsg(t.Context(), gone))
 			}
 		}
-		f := deadletter.Filter{Owner: rapid.SampledFrom([]string{"", "", "acme", "beta", "none"}).Draw(r, "of"), Text: rapid.SampledFrom([]string{"", "X"}).Draw(r, "text")}
+		f := deadletter.Filter{Owner: rapid.SampledFrom([]string{"", "", "acme", "beta", "none"}).Draw(r, "of"),
+			Text: rapid.SampledFrom([]string{"", "X"}).Draw(r, "text")}
 		if len(stored) > 0 && rapid.Bool().Draw(r, "after") {
 			f.After = rapid.Uint64Range(stored[0]-1, stored[len(stored)-1]).Draw(r, "after number")
 		}
@@ -97,7 +100,8 @@ func TestNewestAreTheListReversed(t *testing.T) {
 		if f.Limit > 0 {
 			want = want[:min(len(want), f.Limit)]
 		}
-		window, scan, letters, bytes := rapid.Uint64Range(1, 40).Draw(r, "window"), rapid.Uint64Range(1, 60).Draw(r, "scan"), rapid.IntRange(1, 12).Draw(r, "letters of a window"), rapid.IntRange(1, 4000).Draw(r, "bytes")
+		window, scan, letters, bytes := rapid.Uint64Range(1, 40).Draw(r, "window"), rapid.Uint64Range(1, 60).
+			Draw(r, "scan"), rapid.IntRange(1, 12).Draw(r, "letters of a window"), rapid.IntRange(1, 4000).Draw(r, "bytes")
 		list := func(f deadletter.Filter, before uint64) iter.Seq2[deadletter.Window, error] {
 			return b.NewestBy(t.Context(), f, before, window, scan, letters, bytes)
 		}
@@ -142,7 +146,8 @@ func TestNewestReadLittle(t *testing.T) {
 	require.Less(t, cost, 3*n/2)
 
 	// Almost all are gone, and the rest are far apart.
-	require.NoError(t, s.Purge(t.Context(), jetstream.WithPurgeSubject(jsapitest.Prefix.DeadOwner("acme")), jetstream.WithPurgeKeep(50)))
+	require.NoError(t, s.Purge(t.Context(), jetstream.WithPurgeSubject(jsapitest.Prefix.DeadOwner("acme")),
+		jetstream.WithPurgeKeep(50)))
 	all, cost = read(deadletter.Filter{})
 	require.Equal(t, 51, all)
 	require.Less(t, cost, 3*51)

@@ -42,7 +42,8 @@ func (n *Notifier) Collectors() []prometheus.Collector { return []prometheus.Col
 func (n *Notifier) Notify(d *events.DeadLetter, done func()) {
 	m, err := n.message(d)
 	if err != nil {
-		n.api.Repeats.Warn(err, "the notice of this dead letter is not published").Str("event", d.EventID).Str("worker", d.Owner+"/"+d.Worker).Stringer("to", d.Hook).Send()
+		n.api.Repeats.Warn(err, "the notice of this dead letter is not published").Str("event", d.EventID).
+			Str("worker", d.Owner+"/"+d.Worker).Stringer("to", d.Hook).Send()
 		n.outcomes.WithLabelValues("refused").Inc()
 		done()
 		return
@@ -51,7 +52,8 @@ func (n *Notifier) Notify(d *events.DeadLetter, done func()) {
 		outcome := "published"
 		if err := n.api.NC.PublishMsg(m); err != nil {
 			outcome = "lost"
-			n.api.Repeats.Warn(err, "the notice of this dead letter could not be published").Str("event", d.EventID).Stringer("to", d.Hook).Send()
+			n.api.Repeats.Warn(err, "the notice of this dead letter could not be published").Str("event", d.EventID).Stringer("to", d.Hook).
+				Send()
 		}
 		n.outcomes.WithLabelValues(outcome).Inc()
 		done()
@@ -81,7 +83,8 @@ func (n *Notifier) publish(d *events.DeadLetter, m *nats.Msg, tries *jsapi.Retri
 			done()
 			return
 		}
-		n.api.Repeats.Warn(err, "the notice of this dead letter could not be published").Str("event", d.EventID).Stringer("to", d.Hook).Send()
+		n.api.Repeats.Warn(err, "the notice of this dead letter could not be published").Str("event", d.EventID).Stringer("to", d.Hook).
+			Send()
 		if !n.api.Retry(tries, func() { n.publish(d, m, tries, done) }) {
 			n.outcomes.WithLabelValues("lost").Inc()
 			done()

@@ -86,7 +86,8 @@ func (d *Store) Replay(ctx context.Context, letter *events.DeadLetter, o ReplayO
 
 // remember notes that a letter was replayed. After one failure it does not try again for later letters: a caller
 // without the permission would wait at each letter.
-func (d *Store) remember(ctx context.Context, letter *events.DeadLetter, worker, version string, seq uint64, o ReplayOptions) {
+func (d *Store) remember(ctx context.Context, letter *events.DeadLetter, worker, version string, seq uint64,
+	o ReplayOptions) {
 	d.mu.Lock()
 	unnoted := d.unnoted
 	d.mu.Unlock()
@@ -178,7 +179,8 @@ func (d *Store) ReplayAll(ctx context.Context, s Selection, o ReplayOptions, eac
 	d.unnoted = false
 	d.mu.Unlock()
 	owners := map[string]int{}
-	t, err := d.each(ctx, s, rate.NewLimiter(r, 1), each, func(ctx context.Context, l *events.DeadLetter, err error) error {
+	t, err := d.each(ctx, s, rate.NewLimiter(r, 1), each, func(ctx context.Context, l *events.DeadLetter,
+		err error) error {
 		if err != nil {
 			return err
 		}
@@ -198,7 +200,8 @@ func (d *Store) ReplayAll(ctx context.Context, s Selection, o ReplayOptions, eac
 // Purge removes the letters of s, in the same way as ReplayAll. A letter that cannot be read is removed by its number
 // only. With dryRun it only reports which they are.
 func (d *Store) Purge(ctx context.Context, s Selection, dryRun bool, each func(Progress)) (Counts, error) {
-	return d.each(ctx, s, rate.NewLimiter(rate.Inf, 1), each, func(ctx context.Context, l *events.DeadLetter, err error) error {
+	return d.each(ctx, s, rate.NewLimiter(rate.Inf, 1), each, func(ctx context.Context, l *events.DeadLetter,
+		err error) error {
 		switch {
 		case err != nil && (s.IDs == nil || !errors.Is(err, ErrUndecodable)):
 			return err

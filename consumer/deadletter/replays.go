@@ -34,7 +34,8 @@ const (
 
 // ReplayStates returns all states of replays.
 func ReplayStates() []ReplayState {
-	return []ReplayState{ReplayWaiting, ReplayRunning, ReplayPutOff, ReplaySucceeded, ReplayFailed, ReplayDead, ReplayUnknown}
+	return []ReplayState{ReplayWaiting, ReplayRunning, ReplayPutOff, ReplaySucceeded, ReplayFailed, ReplayDead,
+		ReplayUnknown}
 }
 
 // Replayed is a replay of a dead letter, and its state.
@@ -89,13 +90,15 @@ func replayedSubject(owner, id string) string {
 // note stores that a letter was replayed.
 func (d *Store) note(ctx context.Context, letter *events.DeadLetter, worker, version string, seq uint64) error {
 	body, err := json.Marshal(replayRecord{
-		Letter: letter.Seq, Worker: worker, Version: version, Kind: letter.Kind, EventID: letter.EventID, Replay: letter.Replays + 1,
-		At: time.Now().UTC(), Seq: seq,
+		Letter: letter.Seq, Worker: worker, Version: version, Kind: letter.Kind, EventID: letter.EventID,
+		Replay: letter.Replays + 1,
+		At:     time.Now().UTC(), Seq: seq,
 	})
 	if err != nil {
 		return err
 	}
-	_, err = d.js.Publish(ctx, replayedSubject(letter.Owner, letter.ReplayID()), body, jetstream.WithExpectStream(resources.BucketStream(events.BucketAttempts)))
+	_, err = d.js.Publish(ctx, replayedSubject(letter.Owner, letter.ReplayID()), body,
+		jetstream.WithExpectStream(resources.BucketStream(events.BucketAttempts)))
 	return err
 }
 
@@ -109,7 +112,8 @@ func (d *Store) forgetReplays(ctx context.Context, owners map[string]int) error 
 		return err
 	}
 	for owner := range owners {
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(replayedSubject(owner, ">")), jetstream.WithPurgeKeep(maxReplayRecords)); err != nil {
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(replayedSubject(owner, ">")),
+			jetstream.WithPurgeKeep(maxReplayRecords)); err != nil {
 			return err
 		}
 	}
@@ -164,7 +168,8 @@ func (d *Store) CameOf(ctx context.Context, letter *events.DeadLetter) (*Replaye
 	if !ok || !events.ValidName(letter.Owner) {
 		return nil, nil
 	}
-	m, err := stored.Get(ctx, d.js.Conn(), resources.BucketStream(events.BucketAttempts), stored.Request{Last: replayedSubject(letter.Owner, id)})
+	m, err := stored.Get(ctx, d.js.Conn(), resources.BucketStream(events.BucketAttempts),
+		stored.Request{Last: replayedSubject(letter.Owner, id)})
 	if errors.Is(err, stored.ErrNone) {
 		return nil, nil
 	}
@@ -184,8 +189,9 @@ func decodeReplayed(m *stored.Message) (r *Replayed, id string) {
 		return nil, ""
 	}
 	return &Replayed{
-		Letter: record.Letter, Owner: owner, Worker: record.Worker, Version: record.Version, Kind: record.Kind, EventID: record.EventID,
-		Replay: record.Replay, At: record.At, seq: record.Seq,
+		Letter: record.Letter, Owner: owner, Worker: record.Worker, Version: record.Version, Kind: record.Kind,
+		EventID: record.EventID,
+		Replay:  record.Replay, At: record.At, seq: record.Seq,
 	}, id
 }
 
@@ -196,7 +202,8 @@ func (d *Store) whatBecame(ctx context.Context, r *Replayed, id string) error {
 	if err != nil {
 		return err
 	}
-	m, err := stored.Get(ctx, d.js.Conn(), resources.BucketStream(events.BucketAttempts), stored.Request{Last: claimSubject(r.Owner, id)})
+	m, err := stored.Get(ctx, d.js.Conn(), resources.BucketStream(events.BucketAttempts),
+		stored.Request{Last: claimSubject(r.Owner, id)})
 	if err != nil && !errors.Is(err, stored.ErrNone) {
 		return err
 	}

@@ -190,7 +190,8 @@ func (d *Store) Count(ctx context.Context, f Filter) (int, error) {
 	// A consumer knows how many messages it has pending. The stream may have very many subjects.
 	cfg := jetstream.ConsumerConfig{
 		FilterSubject: f.subject(d.subjects), AckPolicy: jetstream.AckNonePolicy,
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: f.After + 1, MemoryStorage: true, InactiveThreshold: 5 * time.Second,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: f.After + 1, MemoryStorage: true,
+		InactiveThreshold: 5 * time.Second,
 	}
 	c, err := d.js.CreateConsumer(ctx, events.StreamDead, cfg)
 	if err != nil {

@@ -43,7 +43,8 @@ const anyReason events.Reason = "*"
 // has its own subject, and the stream stores it only if there is no letter of this event yet, with any reason. So a
 // crash before the ack cannot make a second letter. Write tries until it succeeds, or until goOn returns false, and
 // then does not call done. The only error is ErrNoFit.
-func (w *Writer) Write(e *events.Event, d *events.DeadLetter, goOn func() bool, done func(letter *events.DeadLetter, err error)) {
+func (w *Writer) Write(e *events.Event, d *events.DeadLetter, goOn func() bool,
+	done func(letter *events.DeadLetter, err error)) {
 	m := w.message(e, d)
 	if m == nil {
 		done(nil, ErrNoFit)
@@ -81,7 +82,8 @@ func (w *Writer) publish(x *writing) {
 
 // again takes a step again after a while.
 func (w *Writer) again(x *writing, err error, step func(*writing)) {
-	w.api.Repeats.Warn(err, "dead letter could not be written; trying again").Str("event", x.letter.EventID).Str("worker", x.event.Target()).Send()
+	w.api.Repeats.Warn(err, "dead letter could not be written; trying again").Str("event", x.letter.EventID).
+		Str("worker", x.event.Target()).Send()
 	w.api.Missing()
 	w.api.Retry(x.tries, func() {
 		if x.goOn() {
@@ -94,22 +96,23 @@ func (w *Writer) again(x *writing, err error, step func(*writing)) {
 // crash. Or the event stream was deleted and counts from the start again, and it is the letter of another event: then x
 // is stored after it.
 func (w *Writer) check(x *writing) {
-	w.api.LookUp(events.StreamDead, x.m.Header.Get(jsapi.HeaderExpectLastSubjectSubject), func(there *stored.Message, err error) {
-		if err != nil {
-			w.again(x, err, w.check)
-			return
-		}
-		if there == nil { // it was stored and has been removed
-			x.done(x.letter, nil)
-			return
-		}
-		if old := letterOf(there, x.event); old != nil {
-			x.done(old, nil)
-			return
-		}
-		x.m.Header.Set(jsapi.HeaderExpectLastSubjectSeq, strconv.FormatUint(there.Sequence, 10))
-		w.publish(x)
-	})
+	w.api.LookUp(events.StreamDead, x.m.Header.Get(jsapi.HeaderExpectLastSubjectSubject),
+		func(there *stored.Message, err error) {
+			if err != nil {
+				w.again(x, err, w.check)
+				return
+			}
+			if there == nil { // it was stored and has been removed
+				x.done(x.letter, nil)
+				return
+			}
+			if old := letterOf(there, x.event); old != nil {
+				x.done(old, nil)
+				return
+			}
+			x.m.Header.Set(jsapi.HeaderExpectLastSubjectSeq, strconv.FormatUint(there.Sequence, 10))
+			w.publish(x)
+		})
 }
 
 // Find calls done with the dead letter of an event that was delivered before, or nil when there is none. The event's

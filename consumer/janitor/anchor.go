@@ -37,7 +37,8 @@ type Anchor struct {
 // Anchors returns the anchors of a fleet: one for each stream whose messages are removed once they are acked.
 func Anchors(prefix events.Subjects) []*Anchor {
 	return []*Anchor{
-		{stream: events.StreamEvents, subject: prefix.Anchor()}, {stream: events.StreamSchedules, subject: prefix.SchedulesAnchor()},
+		{stream: events.StreamEvents, subject: prefix.Anchor()},
+		{stream: events.StreamSchedules, subject: prefix.SchedulesAnchor()},
 		{stream: events.StreamParked, subject: prefix.ParkedAnchor()},
 	}
 }
@@ -137,7 +138,8 @@ func (p *Anchor) Put(ctx context.Context, js jetstream.JetStream) error {
 // publish stores an anchor if the sequence of the last one is after, 0 for none. It returns the sequence of the new
 // anchor, or after when another one was stored meanwhile.
 func (p *Anchor) publish(ctx context.Context, js jetstream.JetStream, after uint64) (uint64, error) {
-	ack, err := js.PublishMsg(ctx, &nats.Msg{Subject: p.subject}, jetstream.WithExpectLastSequencePerSubject(after), jetstream.WithRetryAttempts(0))
+	ack, err := js.PublishMsg(ctx, &nats.Msg{Subject: p.subject}, jetstream.WithExpectLastSequencePerSubject(after),
+		jetstream.WithRetryAttempts(0))
 	switch {
 	case err == nil:
 		return ack.Sequence, nil

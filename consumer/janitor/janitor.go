@@ -29,9 +29,10 @@ type Janitor struct {
 
 // New makes a Janitor. Nothing is asked of NATS yet.
 func New(cfg Config, js jetstream.JetStream, log zerolog.Logger) *Janitor {
-	return &Janitor{cfg: cfg, js: js, log: log, soon: make(chan struct{}, 1), swept: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "pinwheel_swept_messages_total", Help: "Acked messages that nats-server had not removed.",
-	})}
+	return &Janitor{cfg: cfg, js: js, log: log, soon: make(chan struct{}, 1),
+		swept: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "pinwheel_swept_messages_total", Help: "Acked messages that nats-server had not removed.",
+		})}
 }
 
 // Collectors are the metrics of the janitor.

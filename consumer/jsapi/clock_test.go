@@ -21,7 +21,8 @@ func TestClockTellsTheTimeOfTheServer(t *testing.T) {
 
 	k.Read(server, began, began.Add(2*time.Second))
 	k.Read(time.Time{}, began, began)
-	require.Equal(t, server.Add(time.Hour), k.At(began.Add(time.Hour+100*time.Millisecond)), "what took long, and what says nothing, is not believed")
+	require.Equal(t, server.Add(time.Hour), k.At(began.Add(time.Hour+100*time.Millisecond)),
+		"what took long, and what says nothing, is not believed")
 	k.Read(server.Add(time.Second), began, began)
 	require.Equal(t, server.Add(time.Second), k.At(began))
 }

@@ -33,8 +33,10 @@ func CountMessages(ctx context.Context, nc *nats.Conn, stream, filter string, of
 
 // CountSubjects asks how many messages each subject of a filter has. nats-server names at most a hundred thousand at a
 // time, from offset on. total is the number of subjects.
-func CountSubjects(ctx context.Context, nc *nats.Conn, stream, filter string, offset int) (counts map[string]uint64, total uint64, err error) {
-	ask, _ := json.Marshal(map[string]any{"subjects_filter": filter, "offset": offset}) // a string and a number cannot fail
+func CountSubjects(ctx context.Context, nc *nats.Conn, stream, filter string,
+	offset int) (counts map[string]uint64, total uint64, err error) {
+	// a string and a number cannot fail
+	ask, _ := json.Marshal(map[string]any{"subjects_filter": filter, "offset": offset})
 	m, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+stream, ask)
 	if err != nil {
 		return nil, 0, fmt.Errorf("stream %s: %w", stream, err)

@@ -79,7 +79,8 @@ const (
 // IsUnfit reports whether a message can never be stored, because of its size or its headers.
 func IsUnfit(err error) bool {
 	_, code, _ := answered(err)
-	return code == codeMessageTooLarge || code == codeHeaderTooLarge || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrBadHeaderMsg)
+	return code == codeMessageTooLarge || code == codeHeaderTooLarge || errors.Is(err, nats.ErrMaxPayload) ||
+		errors.Is(err, nats.ErrBadHeaderMsg)
 }
 
 // IsWrongLastSequence reports whether a message was not stored because the last sequence of its subject is not the

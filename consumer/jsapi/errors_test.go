@@ -25,7 +25,8 @@ func TestWhatIsFinal(t *testing.T) {
 		{400, 10097, false, true},  // header size exceeds maximum allowed of 64k
 		{503, 10008, false, false}, // JetStream system temporarily unavailable
 	} {
-		for _, err := range []error{&Error{Code: c.code, ErrCode: c.errCode}, &jetstream.APIError{Code: c.code, ErrorCode: jetstream.ErrorCode(c.errCode)}} {
+		for _, err := range []error{&Error{Code: c.code, ErrCode: c.errCode},
+			&jetstream.APIError{Code: c.code, ErrorCode: jetstream.ErrorCode(c.errCode)}} {
 			err = fmt.Errorf("wrapped: %w", err)
 			require.Equal(t, c.full, IsFull(err), "%d %d", c.code, c.errCode)
 			require.Equal(t, c.refused, IsRefused(err), "%d %d", c.code, c.errCode)

@@ -64,7 +64,8 @@ const ourStreams = "PINWHEEL_"
 // stream of the fleet.
 func IsPubAck(m *nats.Msg) bool {
 	body := m.Data
-	if len(m.Header) > 0 || HeaderBytes(m) > 0 || len(body) > maxPubAck || !bytes.HasPrefix(body, pubAckStart) && !bytes.HasPrefix(body, pubAckError) || guard.PubAckEvents.Off() {
+	if len(m.Header) > 0 || HeaderBytes(m) > 0 || len(body) > maxPubAck || !bytes.HasPrefix(body, pubAckStart) &&
+		!bytes.HasPrefix(body, pubAckError) || guard.PubAckEvents.Off() {
 		return false
 	}
 	var ack struct {
@@ -79,5 +80,6 @@ func IsPubAck(m *nats.Msg) bool {
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
-	return d.Decode(&ack) == nil && !d.More() && strings.HasPrefix(ack.Stream, ourStreams) && (ack.Seq != nil || ack.Error != nil)
+	return d.Decode(&ack) == nil && !d.More() && strings.HasPrefix(ack.Stream, ourStreams) &&
+		(ack.Seq != nil || ack.Error != nil)
 }

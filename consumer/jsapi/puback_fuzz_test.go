@@ -11,7 +11,8 @@ import (
 // A message that counts as a PubAck has no headers and is a short JSON object.
 func FuzzIsPubAck(f *testing.F) {
 	for _, s := range []string{
-		`{"stream":"PINWHEEL_EVENTS","seq":1}`, `{"stream":"PINWHEEL_EVENTS", "seq":1,"duplicate": true}`, `{"stream":"PINWHEEL_EVENTS", "domain":"x", "seq":1}`,
+		`{"stream":"PINWHEEL_EVENTS","seq":1}`, `{"stream":"PINWHEEL_EVENTS", "seq":1,"duplicate": true}`,
+		`{"stream":"PINWHEEL_EVENTS", "domain":"x", "seq":1}`,
 		`{"error":{"code":400,"err_code":10054,"description":"message size exceeds maximum allowed"},"stream":"PINWHEEL_EVENTS","seq":0}`, `{"stream":"PINWHEEL_`, `{}`,
 	} {
 		f.Add([]byte(s))

@@ -42,7 +42,10 @@ func NewRequester(nc *nats.Conn) *Requester { return &Requester{nc: nc} }
 // Open subscribes to the answers. The goroutine of this subscription calls back with answers, and the caller of Expire
 // with timeouts.
 func (r *Requester) Open() error {
-	if err := r.open(func(subject string) (*nats.Subscription, error) { return r.nc.Subscribe(subject, r.Answer) }); err != nil {
+	if err := r.open(func(subject string) (*nats.Subscription, error) {
+		return r.nc.Subscribe(subject,
+			r.Answer)
+	}); err != nil {
 		return err
 	}
 	return r.sub.SetPendingLimits(-1, -1)

@@ -12,7 +12,8 @@ type Retrier struct{ policy *backoff.ExponentialBackOff }
 // NewRetrier makes a Retrier that gives up after limit; 0 = never.
 func NewRetrier(limit time.Duration) *Retrier {
 	return &Retrier{backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(limit),
+		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(5*time.Second),
+		backoff.WithMaxElapsedTime(limit),
 	)}
 }
 

@@ -139,7 +139,8 @@ func (b *Bypass) lane(ctx context.Context, lane int, at *position) error {
 
 // bringOwner brings an owner's events past the backlog of a lane, at most as many as were counted, and returns how many
 // it brought.
-func (b *Bypass) bringOwner(ctx context.Context, stream jetstream.Stream, lane int, o *ownerCount, at *position) (n int, err error) {
+func (b *Bypass) bringOwner(ctx context.Context, stream jetstream.Stream, lane int, o *ownerCount,
+	at *position) (n int, err error) {
 	looked := uint64(0)
 	for _, subject := range o.subjects {
 		for m, err := range stored.All(ctx, b.js.Conn(), events.StreamEvents, subject, b.clear(at)) {
@@ -184,7 +185,8 @@ func (b *Bypass) bringPast(ctx context.Context, stream jetstream.Stream, m *stor
 	if failure != nil || !e.DeliverAt.IsZero() || e.Overlaps() != events.OverlapAllow {
 		return false, nil
 	}
-	if _, err := b.js.PublishMsg(ctx, Message(e, b.cfg.Prefix, b.js.Conn().MaxPayload()), jetstream.WithRetryAttempts(0)); jsapi.IsRefused(err) {
+	if _, err := b.js.PublishMsg(ctx, Message(e, b.cfg.Prefix, b.js.Conn().MaxPayload()),
+		jetstream.WithRetryAttempts(0)); jsapi.IsRefused(err) {
 		return false, nil // its headers leave no room for the headers of a parked event
 	} else if err != nil {
 		return false, fmt.Errorf("event %d of stream %s: %w", m.Sequence, events.StreamEvents, err)

@@ -83,12 +83,15 @@ func (t *counting) crowded(owner string, now time.Time) {
 
 // countOwner counts an owner's events in a lane, by subject. It does not when there are more subjects than an owner
 // with few events can have.
-func (b *Bypass) countOwner(ctx context.Context, lane int, owner string) (counts map[string]uint64, n uint64, err error) {
+func (b *Bypass) countOwner(ctx context.Context, lane int,
+	owner string) (counts map[string]uint64, n uint64, err error) {
 	filter := b.cfg.Prefix.LaneOwner(lane, owner)
-	if _, n, err = jsapi.CountSubjects(ctx, b.js.Conn(), events.StreamEvents, filter, jsapi.BehindAll); err != nil || n == 0 || n > b.fewAtMost() {
+	if _, n, err = jsapi.CountSubjects(ctx, b.js.Conn(), events.StreamEvents, filter, jsapi.BehindAll); err != nil ||
+		n == 0 || n > b.fewAtMost() {
 		return nil, n, err
 	}
-	if counts, n, err = jsapi.CountSubjects(ctx, b.js.Conn(), events.StreamEvents, filter, 0); err != nil || n > b.fewAtMost() {
+	if counts, n, err = jsapi.CountSubjects(ctx, b.js.Conn(), events.StreamEvents, filter, 0); err != nil ||
+		n > b.fewAtMost() {
 		return nil, n, err
 	}
 	n = 0

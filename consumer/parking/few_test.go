@@ -27,7 +27,8 @@ func TestWhoOvertakes(t *testing.T) {
 		}
 		return subjects
 	}
-	require.Equal(t, []string{"a", "b", "c"}, few(lane(map[string]uint64{"noisy": 6400, "b": 20, "a": 1, "c": 100, "d": 101})))
+	require.Equal(t, []string{"a", "b", "c"},
+		few(lane(map[string]uint64{"noisy": 6400, "b": 20, "a": 1, "c": 100, "d": 101})))
 	require.Empty(t, few(lane(map[string]uint64{"a": 1, "b": 6300})), "a backlog is more")
 	require.Empty(t, few(lane(map[string]uint64{"a": 1, "b": 3200, "c": 3000})))
 	require.Equal(t, []string{"a"}, few(lane(map[string]uint64{"a": 1, "b": 3200, "c": 3200})), "of two")

@@ -258,7 +258,8 @@ func (l *Lot) openParked(ctx context.Context, owner string) error {
 		return err
 	}
 	cfg := l.cfg.Consumer
-	cfg.Durable, cfg.FilterSubject, cfg.InactiveThreshold = ConsumerName(owner), l.cfg.Prefix.ParkedOwner(owner), parkedInactive
+	cfg.Durable, cfg.FilterSubject, cfg.InactiveThreshold =
+		ConsumerName(owner), l.cfg.Prefix.ParkedOwner(owner), parkedInactive
 	if _, err := l.js.CreateOrUpdateConsumer(ctx, events.StreamParked, cfg); err != nil {
 		return err
 	}

@@ -45,7 +45,8 @@ func (p *Parker) Park(e *events.Event, try *Try, done func(stored bool, err erro
 	if try.tries == nil { // else it was refused before
 		try.tries = jsapi.NewRetrier(0)
 	}
-	p.enqueue(parkable{e: e, m: Message(e, p.prefix, p.api.NC.MaxPayload()), absent: true, tries: try.tries, goOn: try.GoOn, done: done})
+	p.enqueue(parkable{e: e, m: Message(e, p.prefix, p.api.NC.MaxPayload()), absent: true, tries: try.tries,
+		goOn: try.GoOn, done: done})
 }
 
 // Message is e as it is stored among the parked events. A message has at most maxPayload bytes.

@@ -46,7 +46,8 @@ func TestResultIsFound(t *testing.T) {
 	e := jsapitest.Task(1, "order 1", time.Now())
 	require.Nil(t, b.find(e))
 	for _, body := range []string{"first", "second"} {
-		reply := &events.Reply{Status: 201, Headers: []string{"x-a", "b"}, Body: []byte(body), EventID: e.ID, Attempt: 2, Version: "1-a", Duration: time.Millisecond}
+		reply := &events.Reply{Status: 201, Headers: []string{"x-a", "b"}, Body: []byte(body), EventID: e.ID, Attempt: 2,
+			Version: "1-a", Duration: time.Millisecond}
 		m, tooLarge := b.Message(e, reply)
 		require.Zero(t, tooLarge)
 		require.NoError(t, b.put(m))
@@ -88,8 +89,9 @@ func TestResultThatIsNotKept(t *testing.T) {
 		reply    *events.Reply
 		tooLarge int
 	}{
-		"large body":    {&events.Reply{Status: 200, Body: make([]byte, size)}, size},
-		"large headers": {&events.Reply{Status: 200, Headers: []string{"x", strings.Repeat("y", 1<<16)}, Body: []byte("ok")}, 2},
+		"large body": {&events.Reply{Status: 200, Body: make([]byte, size)}, size},
+		"large headers": {&events.Reply{Status: 200, Headers: []string{"x", strings.Repeat("y", 1<<16)}, Body: []byte("ok")},
+			2},
 		"streamed body": {&events.Reply{Status: 200, Stream: &events.Stream{}}, 0},
 		"dropped body":  {&events.Reply{Status: 200, Dropped: 9 << 20}, 0},
 		"no reply":      {nil, 0},

@@ -33,9 +33,10 @@ type Delays struct {
 
 // NewDelays makes a Delays.
 func NewDelays(api *jsapi.Client, usage *storage.Usage, w *Waiting, d events.Decoder, log zerolog.Logger) *Delays {
-	return &Delays{api: api, usage: usage, waiting: w, decoder: d, log: log, delayed: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "pinwheel_events_delayed_total", Help: "Events stored to run later: delayed by their publishers, or waiting long for a retry.",
-	})}
+	return &Delays{api: api, usage: usage, waiting: w, decoder: d, log: log,
+		delayed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "pinwheel_events_delayed_total", Help: "Events stored to run later: delayed by their publishers, or waiting long for a retry.",
+		})}
 }
 
 // Collectors are the metrics of the delays.
@@ -186,6 +187,8 @@ func (d *Delays) is(m *stored.Message, e *events.Event) bool {
 	if m == nil {
 		return false
 	}
-	got, _ := d.decoder.DecodeParked(events.Origin{Stream: events.StreamSchedules, Seq: m.Sequence, Subject: m.Subject}, events.Header(m.Header), m.Data, m.Time)
-	return got.ID == e.ID && got.Target() == e.Target() && got.Kind == e.Kind && got.Stored.Equal(e.Stored) && got.FirstStored() == e.FirstStored()
+	got, _ := d.decoder.DecodeParked(events.Origin{Stream: events.StreamSchedules, Seq: m.Sequence, Subject: m.Subject},
+		events.Header(m.Header), m.Data, m.Time)
+	return got.ID == e.ID && got.Target() == e.Target() && got.Kind == e.Kind && got.Stored.Equal(e.Stored) &&
+		got.FirstStored() == e.FirstStored()
 }

@@ -54,7 +54,8 @@ type liveSchedule struct {
 
 // newLiveSchedule returns schedule s of the active version of in. Its state is not known yet.
 func newLiveSchedule(in events.Installation, s events.Schedule) *liveSchedule {
-	return &liveSchedule{owner: in.Owner, worker: in.Name, schedule: s, deployed: in.Deployment.At.UnixMilli(), number: in.Deployment.Number}
+	return &liveSchedule{owner: in.Owner, worker: in.Name, schedule: s, deployed: in.Deployment.At.UnixMilli(),
+		number: in.Deployment.Number}
 }
 
 // base is the time after which ticks have not been made yet.
@@ -110,7 +111,8 @@ func (st *tickState) ticked() int64 {
 // after is s.state once the ticks up to last are handled.
 func (s *liveSchedule) after(last time.Time, node string) *tickState {
 	st := &tickState{
-		Last: last.Unix(), Cron: s.schedule.Cron, TimeZone: s.schedule.TimeZone, Deployed: s.deployed, Number: s.number, Node: node,
+		Last: last.Unix(), Cron: s.schedule.Cron, TimeZone: s.schedule.TimeZone, Deployed: s.deployed, Number: s.number,
+		Node: node,
 	}
 	if s.state != nil {
 		st.Skipped = s.state.Skipped
@@ -120,5 +122,6 @@ func (s *liveSchedule) after(last time.Time, node string) *tickState {
 
 // compareLive compares schedules by owner, worker and name.
 func compareLive(a, b *liveSchedule) int {
-	return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.worker, b.worker), cmp.Compare(a.schedule.Name, b.schedule.Name))
+	return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.worker, b.worker),
+		cmp.Compare(a.schedule.Name, b.schedule.Name))
 }

@@ -38,7 +38,8 @@ func (d *stubborn) Submit(batch []*events.Event) {
 	defer d.mu.Unlock()
 	for _, e := range batch {
 		d.started = append(d.started, e.ID)
-		failed := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Version: "1-a", Failure: events.Fail(events.ReasonTimeout, "x")}}
+		failed := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Version: "1-a",
+			Failure: events.Fail(events.ReasonTimeout, "x")}}
 		if d.retry > 0 {
 			failed.Outcome.Verdict, failed.Outcome.Delay = lifecycle.Retry, d.retry
 			go d.settle([]lifecycle.Settlement{failed})

@@ -34,7 +34,8 @@ const (
 func (s stateStore) read(ctx context.Context, owner, worker, name string) (*tickState, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, tickWait)
 	defer cancel()
-	m, err := stored.Get(ctx, s.nc, events.StreamSchedules, stored.Request{Last: s.subjects.ScheduleState(owner, worker, name)})
+	m, err := stored.Get(ctx, s.nc, events.StreamSchedules,
+		stored.Request{Last: s.subjects.ScheduleState(owner, worker, name)})
 	switch {
 	case errors.Is(err, stored.ErrNone):
 		return nil, 0, nil
@@ -60,7 +61,8 @@ func (s stateStore) commit(ctx context.Context, live *liveSchedule, st *tickStat
 	if st.Removed {
 		h.Set("Nats-TTL", removedTTL.String())
 	}
-	batch := []*nats.Msg{{Subject: s.subjects.ScheduleState(live.owner, live.worker, live.schedule.Name), Header: h, Data: body}}
+	batch := []*nats.Msg{{Subject: s.subjects.ScheduleState(live.owner, live.worker, live.schedule.Name), Header: h,
+		Data: body}}
 	for _, tick := range ticks {
 		batch = append(batch, s.event(live, tick))
 	}

@@ -67,7 +67,8 @@ func (s *Store) Status(ctx context.Context, in events.Installation, sched events
 
 // Next returns the next n ticks of a schedule of the active version of a worker. It returns none while the
 // schedule is paused.
-func (s *Store) Next(ctx context.Context, in events.Installation, sched events.Schedule, n int) (ticks []time.Time, paused bool, err error) {
+func (s *Store) Next(ctx context.Context, in events.Installation, sched events.Schedule,
+	n int) (ticks []time.Time, paused bool, err error) {
 	status, err := s.Status(ctx, in, sched)
 	if err != nil || status.Paused {
 		return nil, status.Paused, err
@@ -152,7 +153,8 @@ func (s *Store) WaitingAfter(ctx context.Context, owner, worker string, after ui
 			}
 			w := &WaitingEvent{}
 			// The failure is ignored: whether the reply subject is allowed makes no difference here.
-			w.Event, _ = decoder.DecodeParked(events.Origin{Stream: events.StreamSchedules, Seq: m.Sequence, Subject: m.Subject}, events.Header(m.Header), nil, m.Time)
+			w.Event, _ = decoder.DecodeParked(events.Origin{Stream: events.StreamSchedules, Seq: m.Sequence, Subject: m.Subject},
+				events.Header(m.Header), nil, m.Time)
 			w.At, _ = waitsUntil(m)
 			if !yield(w, nil) {
 				return
@@ -173,7 +175,8 @@ func (s *Store) Cancel(ctx context.Context, owner, worker, id string) (cancelled
 }
 
 // cancel is Cancel, but calls pace before each event, which may wait.
-func (s *Store) cancel(ctx context.Context, owner, worker, id string, pace func(context.Context) error) (cancelled int, err error) {
+func (s *Store) cancel(ctx context.Context, owner, worker, id string,
+	pace func(context.Context) error) (cancelled int, err error) {
 	if err := checkCancel(owner, worker, id); err != nil {
 		return 0, err
 	}
@@ -204,8 +207,10 @@ func (s *Store) cancel(ctx context.Context, owner, worker, id string, pace func(
 }
 
 // messages iterates over the messages that wait after a stream sequence, oldest first. Empty strings stand for any.
-func (s *Store) messages(ctx context.Context, owner, worker, id string, after uint64) iter.Seq2[*stored.Message, error] {
-	return stored.All(ctx, s.states.nc, events.StreamSchedules, s.states.subjects.WaitingEvents(owner, worker, id), after+1)
+func (s *Store) messages(ctx context.Context, owner, worker, id string, after uint64) iter.Seq2[*stored.Message,
+	error] {
+	return stored.All(ctx, s.states.nc, events.StreamSchedules, s.states.subjects.WaitingEvents(owner, worker, id),
+		after+1)
 }
 
 // waitsUntil is when a waiting event is due.

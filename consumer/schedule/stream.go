@@ -17,7 +17,8 @@ import (
 func Stream(prefix events.Subjects, replicas int, remembers time.Duration) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: events.StreamSchedules, Description: "What is to run at a time", Subjects: []string{prefix.AllSchedules()},
-		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: remembers, AllowDirect: true,
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: remembers,
+		AllowDirect:       true,
 		AllowMsgSchedules: true, AllowRollup: true, AllowAtomicPublish: true, AllowMsgTTL: true,
 	}
 }

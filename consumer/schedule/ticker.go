@@ -40,10 +40,13 @@ type Ticker struct {
 
 // NewTicker makes a Ticker. node names this process, now returns the time of NATS, and full reports whether an owner
 // gets no ticks.
-func NewTicker(nc *nats.Conn, s events.Subjects, node string, now func() time.Time, full func(ctx context.Context, owner string) bool, log zerolog.Logger) *Ticker {
+func NewTicker(nc *nats.Conn, s events.Subjects, node string, now func() time.Time,
+	full func(ctx context.Context, owner string) bool, log zerolog.Logger) *Ticker {
 	return &Ticker{
-		store: stateStore{nc, s}, node: node, now: now, log: log, full: full, wake: make(chan struct{}, 1), live: map[string][]*liveSchedule{},
-		ticks: prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_ticks_total", Help: "Events of schedules that this process made."}),
+		store: stateStore{nc, s}, node: node, now: now, log: log, full: full, wake: make(chan struct{}, 1),
+		live: map[string][]*liveSchedule{},
+		ticks: prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_ticks_total",
+			Help: "Events of schedules that this process made."}),
 	}
 }
 
@@ -65,7 +68,8 @@ func (t *Ticker) Install(in events.Installation) {
 	for _, s := range w.Schedules {
 		spec, err := cron.Parse(s.Cron, s.TimeZone)
 		if err != nil { // deploy refuses what it cannot parse, but its time zones may be newer
-			t.log.Error().Err(err).Str("worker", w.Target()).Str("schedule", s.Name).Msg("schedule cannot be computed; it does not tick")
+			t.log.Error().Err(err).Str("worker", w.Target()).Str("schedule", s.Name).
+				Msg("schedule cannot be computed; it does not tick")
 			continue
 		}
 		live := newLiveSchedule(in, s)
@@ -168,7 +172,8 @@ func (t *Ticker) look(ctx context.Context, s *liveSchedule) {
 	case ctx.Err() == nil:
 		s.known, s.next = false, t.now().Add(50*time.Millisecond<<min(s.fails, 6))
 		s.fails++
-		t.log.Warn().Err(err).Str("worker", s.owner+"/"+s.worker).Str("schedule", s.schedule.Name).Msg("tick could not be made; trying again")
+		t.log.Warn().Err(err).Str("worker", s.owner+"/"+s.worker).Str("schedule", s.schedule.Name).
+			Msg("tick could not be made; trying again")
 	}
 }
 

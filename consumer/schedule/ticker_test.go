@@ -45,7 +45,8 @@ func newSimulation(t *testing.T, start string) *simulation {
 
 // ticker makes one whose clock is wrong by skew.
 func (s *simulation) ticker(node string, skew time.Duration) *Ticker {
-	return NewTicker(s.nc, events.DefaultPrefix, node, func() time.Time { return s.now.Add(skew) }, func(context.Context, string) bool { return false }, zerolog.Nop())
+	return NewTicker(s.nc, events.DefaultPrefix, node, func() time.Time { return s.now.Add(skew) },
+		func(context.Context, string) bool { return false }, zerolog.Nop())
 }
 
 func (s *simulation) worker(number int, schedules ...events.Schedule) *events.Worker {
@@ -54,7 +55,8 @@ func (s *simulation) worker(number int, schedules ...events.Schedule) *events.Wo
 			schedules[i].Name = fmt.Sprint(i + 1)
 		}
 	}
-	return &events.Worker{Owner: "acme", Name: "w", Number: number, Spec: events.Spec{Schedules: schedules}, DeployedAt: s.now}
+	return &events.Worker{Owner: "acme", Name: "w", Number: number, Spec: events.Spec{Schedules: schedules},
+		DeployedAt: s.now}
 }
 
 // settle steps until there is nothing to do at the moment.
@@ -78,7 +80,8 @@ func (s *simulation) take(since time.Time) map[string][]int64 {
 			return got
 		}
 		seq = m.Sequence
-		e, f := decoder.DecodeParked(events.Origin{Stream: events.StreamSchedules, Seq: seq, Subject: m.Subject}, events.Header(m.Header), m.Data, m.Time)
+		e, f := decoder.DecodeParked(events.Origin{Stream: events.StreamSchedules, Seq: seq, Subject: m.Subject},
+			events.Header(m.Header), m.Data, m.Time)
 		require.Nil(s.t, f)
 		name := strings.Split(e.ID, ":")[3]
 		require.Equal(s.t, events.TickID(e.Owner, e.Worker, name, time.UnixMilli(e.ScheduledTime)), e.ID)

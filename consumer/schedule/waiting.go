@@ -59,7 +59,8 @@ type waitingCount struct {
 
 // NewWaiting makes a Waiting: most is how many events of one owner may wait (0: any number), and maxBytes how many
 // bytes of all.
-func NewWaiting(api *jsapi.Client, usage *storage.Usage, prefix events.Subjects, most, maxBytes int, log zerolog.Logger) *Waiting {
+func NewWaiting(api *jsapi.Client, usage *storage.Usage, prefix events.Subjects, most, maxBytes int,
+	log zerolog.Logger) *Waiting {
 	return &Waiting{api: api, usage: usage, prefix: prefix, most: most, maxBytes: maxBytes, log: log}
 }
 
@@ -86,7 +87,8 @@ func (w *Waiting) May(owner string) bool {
 		full = !unknown && most > 0 && n.n+w.added[owner] >= most || w.bytesOf(owner) > float64(w.free())
 	}
 	full = full && !guard.StoredShares.Off()
-	if !w.looking && since > waitingPause && (since > waitingLook || unknown || most > 0 && w.sum >= most/8 || w.sumBytes > w.free()/8) {
+	if !w.looking && since > waitingPause && (since > waitingLook || unknown || most > 0 && w.sum >= most/8 ||
+		w.sumBytes > w.free()/8) {
 		w.countWaiting()
 	}
 	return !full
@@ -214,7 +216,8 @@ func (w *Waiting) Full(ctx context.Context, owner string) bool {
 	}
 	n := 0
 	for _, filter := range w.prefix.ScheduledOwner(owner) {
-		of, err := jsapi.CountMessages(ctx, w.api.NC, events.StreamSchedules, filter, jsapi.BehindAll) // each has a subject of its own
+		// each has a subject of its own
+		of, err := jsapi.CountMessages(ctx, w.api.NC, events.StreamSchedules, filter, jsapi.BehindAll)
 		if err != nil {
 			return false
 		}

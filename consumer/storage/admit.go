@@ -63,7 +63,8 @@ func (u *Usage) Admit(owner string, size int) *events.Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.owners[owner]
-	if room, used := u.room(processes); used > room/2 && e != nil && e.all(processes) > float64(max(room, u.events.limit.Load()/ownerPart)) {
+	if room, used := u.room(processes); used > room/2 && e != nil &&
+		e.all(processes) > float64(max(room, u.events.limit.Load()/ownerPart)) {
 		if time.Since(e.counted) > lookPause {
 			jsapi.Signal(u.now)
 		}
@@ -92,7 +93,8 @@ func (u *Usage) countAdmitted(ctx context.Context) error {
 	if used < u.events.limit.Load()/ownerPart {
 		clear(b.owners)
 	}
-	owners := slices.SortedFunc(maps.Keys(b.owners), func(x, y string) int { return cmp.Compare(b.owners[y].bytes, b.owners[x].bytes) })
+	owners := slices.SortedFunc(maps.Keys(b.owners),
+		func(x, y string) int { return cmp.Compare(b.owners[y].bytes, b.owners[x].bytes) })
 	before := map[string]entry{}
 	for _, owner := range owners {
 		before[owner] = *b.owners[owner]

@@ -39,7 +39,8 @@ func (u *Usage) report(ctx context.Context) {
 	for _, f := range u.streams {
 		failed := f.failure(u.nc)
 		if failed != nil && u.mayReport("writes of "+f.name) {
-			u.log.Error().Str("stream", f.name).Str("error", failed.Detail).Str("do", stored.Advice).Msg("nats-server stores nothing there any more")
+			u.log.Error().Str("stream", f.name).Str("error", failed.Detail).Str("do", stored.Advice).
+				Msg("nats-server stores nothing there any more")
 		}
 	}
 	u.Reserved.report(u)
@@ -101,9 +102,12 @@ func counters() (noRoom, dropped *prometheus.CounterVec) {
 }
 
 var (
-	storedBytes = prometheus.NewDesc("pinwheel_stored_bytes", "Bytes in each stream; account: in all of the account.", []string{"stream"}, nil)
-	storedFails = prometheus.NewDesc("pinwheel_storage_failed", "1 while nats-server stores nothing in the stream because a write failed, as on a full disk, else 0.", []string{"stream"}, nil)
-	storedLimit = prometheus.NewDesc("pinwheel_stored_bytes_limit", "What pinwheel_stored_bytes may be. It is missing for an account that only the server limits.", []string{"stream"}, nil)
+	storedBytes = prometheus.NewDesc("pinwheel_stored_bytes", "Bytes in each stream; account: in all of the account.", []string{"stream"},
+		nil)
+	storedFails = prometheus.NewDesc("pinwheel_storage_failed", "1 while nats-server stores nothing in the stream because a write failed, as on a full disk, else 0.",
+		[]string{"stream"}, nil)
+	storedLimit = prometheus.NewDesc("pinwheel_stored_bytes_limit", "What pinwheel_stored_bytes may be. It is missing for an account that only the server limits.",
+		[]string{"stream"}, nil)
 )
 
 // Describe implements prometheus.Collector.

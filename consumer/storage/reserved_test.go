@@ -39,7 +39,8 @@ func TestNearlyAllIsReserved(t *testing.T) {
 	look(79 << 20)
 	require.Empty(t, log.String())
 	require.EqualValues(t, 79<<20, gauge(t, metrics, "pinwheel_reserved_bytes"))
-	require.EqualValues(t, -1, gauge(t, metrics, "pinwheel_reserved_bytes_limit"), "neither the account nor a server told a limit")
+	require.EqualValues(t, -1, gauge(t, metrics, "pinwheel_reserved_bytes_limit"),
+		"neither the account nor a server told a limit")
 	u.Reserved.SetServerLimit(100 << 20)
 	look(79 << 20)
 	require.Empty(t, log.String())

@@ -72,14 +72,16 @@ func (u *Usage) takeBack(ctx context.Context, s *shared, o overdraft) error {
 	if err != nil {
 		return err
 	}
-	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(s.owned(o.owner)), jetstream.WithPurgeSequence(o.before)); err != nil {
+	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(s.owned(o.owner)),
+		jetstream.WithPurgeSequence(o.before)); err != nil {
 		return fmt.Errorf("stream %s: the oldest of owner %s: %w", s.name, o.owner, err)
 	}
 	s.ledger.cut(o.owner, o.before)
 	s.bytes.Store(s.bytes.Load() - min(s.bytes.Load(), o.gives))
 	u.dropped.WithLabelValues(s.name).Add(float64(o.gives))
 	if u.mayReport("dropped " + s.name + " " + o.owner) { // the metric counts all
-		u.log.Error().Str("stream", s.name).Str("owner", o.owner).Uint64("stored", o.had).Uint64("share", o.free).Uint64("dropped", o.gives).
+		u.log.Error().Str("stream", s.name).Str("owner", o.owner).Uint64("stored", o.had).Uint64("share", o.free).
+			Uint64("dropped", o.gives).
 			Msg("owner had more stored than its share: its oldest were removed")
 	}
 	return nil

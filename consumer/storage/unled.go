@@ -14,7 +14,8 @@ import (
 // unled reports whether an error of a publish says that no server takes messages for the stream: it has no leader, or
 // the leader does not answer.
 func unled(err error) bool {
-	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jsapi.ErrNoAnswer)
+	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+		errors.Is(err, jsapi.ErrNoAnswer)
 }
 
 // led notes that the stream has a leader.

@@ -113,10 +113,12 @@ func (f *level) full() bool {
 func New(cfg Config, nc *nats.Conn, js jetstream.JetStream, log zerolog.Logger) *Usage {
 	u := &Usage{
 		cfg: cfg, nc: nc, js: js, log: log,
-		now: make(chan struct{}, 1), account: &level{name: accountStorage}, reported: map[string]time.Time{}, refused: map[string]noRoomAt{},
+		now: make(chan struct{}, 1), account: &level{name: accountStorage}, reported: map[string]time.Time{},
+		refused: map[string]noRoomAt{},
 	}
 	for _, name := range []string{
-		events.StreamEvents, events.StreamParked, events.StreamBodies, events.StreamDead, events.StreamResults, events.StreamSchedules,
+		events.StreamEvents, events.StreamParked, events.StreamBodies, events.StreamDead, events.StreamResults,
+		events.StreamSchedules,
 		resources.BucketStream(events.BucketAttempts),
 	} {
 		u.streams = append(u.streams, &level{name: name})
@@ -126,7 +128,8 @@ func New(cfg Config, nc *nats.Conn, js jetstream.JetStream, log zerolog.Logger) 
 	for _, stream := range []string{events.StreamEvents, events.StreamParked, events.StreamSchedules} {
 		u.of(stream).limit.Store(uint64(cfg.MaxBytes))
 	}
-	for i, owned := range [len(sharedStreams)]func(string) string{cfg.Prefix.DeadOwner, cfg.Prefix.ResultOwner, cfg.Prefix.BodyOwner} {
+	for i, owned := range [len(sharedStreams)]func(string) string{cfg.Prefix.DeadOwner, cfg.Prefix.ResultOwner,
+		cfg.Prefix.BodyOwner} {
 		u.shared = append(u.shared, &shared{level: u.of(sharedStreams[i]), owned: owned})
 	}
 	u.refusals, u.dropped = counters()
@@ -263,7 +266,8 @@ func (u *Usage) lookAtAccount(ctx context.Context) error {
 // probe stores a probe message of a few bytes. All processes use the same subject, which is no key of the bucket. The
 // server reports its limits only to a client that stores.
 func (u *Usage) probe(ctx context.Context) error {
-	m := &nats.Msg{Subject: "$KV." + events.BucketAttempts + ".probe", Header: nats.Header{"KV-Operation": {"DEL"}}, Data: []byte(u.cfg.Node)}
+	m := &nats.Msg{Subject: "$KV." + events.BucketAttempts + ".probe", Header: nats.Header{"KV-Operation": {"DEL"}},
+		Data: []byte(u.cfg.Node)}
 	ctx, cancel := context.WithTimeout(ctx, probeWait)
 	defer cancel()
 	asked := time.Now()

@@ -72,7 +72,8 @@ func FuzzFind(f *testing.F) {
 		if wrongPath(file) != "" {
 			return
 		}
-		l, html := listOf(file), []events.HTMLHandling{events.HTMLAuto, events.HTMLForce, events.HTMLDrop, events.HTMLNone}[how&3]
+		l, html := listOf(file), []events.HTMLHandling{events.HTMLAuto, events.HTMLForce, events.HTMLDrop,
+			events.HTMLNone}[how&3]
 		found, ok := l.Find(events.PathOfFile(path), html)
 		if !ok || found.File != "" {
 			return
@@ -87,7 +88,8 @@ func FuzzFind(f *testing.F) {
 func TestNotFoundPages(t *testing.T) {
 	t.Parallel()
 	l := listOf("/index.html", "/404.html", "/docs/404.html")
-	for path, want := range map[string]string{"/x": "/404.html", "/docs/x": "/docs/404.html", "/docs/a/b": "/docs/404.html", "/other/x": "/404.html", "": "/404.html"} {
+	for path, want := range map[string]string{"/x": "/404.html", "/docs/x": "/docs/404.html",
+		"/docs/a/b": "/docs/404.html", "/other/x": "/404.html", "": "/404.html"} {
 		if path != "" {
 			require.Equal(t, want, l.NotFound(events.PathOfFile(path), events.NotFoundPage), path)
 		}
@@ -168,7 +170,8 @@ func TestHeaders(t *testing.T) {
 	l := decoded(t, &List{Headers: rules})
 	h := http.Header{"Cache-Control": {"no"}, "Content-Type": {"x"}}
 	l.Mark(events.PathOfFile("/assets/a\r\nb.js"), h)
-	require.Equal(t, http.Header{"Cache-Control": {"public, max-age=31536000"}, "Content-Type": {"x"}, "Link": {"</a.css>; rel=preload, </a%0D%0Ab.map>"}}, h)
+	require.Equal(t, http.Header{"Cache-Control": {"public, max-age=31536000"}, "Content-Type": {"x"},
+		"Link": {"</a.css>; rel=preload, </a%0D%0Ab.map>"}}, h)
 	h = http.Header{}
 	l.Mark(events.PathOfFile("/"), h)
 	require.Equal(t, http.Header{"X-Frame-Options": {"DENY"}, "Link": {"</a.css>; rel=preload"}}, h)
@@ -251,7 +254,8 @@ func TestBaseAt(t *testing.T) {
 		before, after, _ := strings.Cut(page, "|")
 		require.Equal(t, int64(len(before))+1, baseAt(strings.NewReader(before+after)), page)
 	}
-	for _, page := range []string{"<head><base href=/x/>", "<base target=a HREF>", "<html><title>x</title><base href=''/>"} {
+	for _, page := range []string{"<head><base href=/x/>", "<base target=a HREF>",
+		"<html><title>x</title><base href=''/>"} {
 		require.Zero(t, baseAt(strings.NewReader(page)), page)
 	}
 }
@@ -300,7 +304,8 @@ func TestFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for path, data := range map[string]string{
-		"index.html": "home", "a/b.css": "x", "a/copy.css": "x", ".env": "KEY=1", ".git/config": "x", "node_modules/x/y.js": "x", ".well-known/acme": "y",
+		"index.html": "home", "a/b.css": "x", "a/copy.css": "x", ".env": "KEY=1", ".git/config": "x",
+		"node_modules/x/y.js": "x", ".well-known/acme": "y",
 		"_redirects": "/a /b", "_headers": "/*\n X: y", "a/_headers": "served", "tool.json": "left out",
 	} {
 		write(t, dir, path, data)
@@ -309,13 +314,16 @@ func TestFolder(t *testing.T) {
 	f, err := Open(dir, "dist", "tool.json")
 	require.NoError(t, err)
 	require.Len(t, f.List.Files, 6)
-	for _, path := range []string{"/index.html", "/home.html", "/a/b.css", "/a/copy.css", "/a/_headers", "/.well-known/acme"} {
+	for _, path := range []string{"/index.html", "/home.html", "/a/b.css", "/a/copy.css", "/a/_headers",
+		"/.well-known/acme"} {
 		require.Contains(t, f.List.Files, path)
 	}
-	require.Equal(t, File{Hash: HashOf([]byte("x")), Size: 1, Type: "text/css; charset=utf-8"}, f.List.Files["/a/copy.css"])
+	require.Equal(t, File{Hash: HashOf([]byte("x")), Size: 1, Type: "text/css; charset=utf-8"},
+		f.List.Files["/a/copy.css"])
 	require.Len(t, f.Hashes(), 4, "equal files are stored once")
 	require.Len(t, f.Notes, 3)
-	require.ElementsMatch(t, []string{filepath.Join(dir, "*"), filepath.Join(dir, "a", "*"), filepath.Join(dir, ".well-known", "*")}, f.Inputs())
+	require.ElementsMatch(t, []string{filepath.Join(dir, "*"), filepath.Join(dir, "a", "*"),
+		filepath.Join(dir, ".well-known", "*")}, f.Inputs())
 	data, contentType, err := f.Read(HashOf([]byte("x")))
 	require.NoError(t, err)
 	require.Equal(t, []any{"x", "text/css; charset=utf-8"}, []any{string(data), contentType})
@@ -336,8 +344,10 @@ func TestFoldersThatAreRefused(t *testing.T) {
 		make func(dir string)
 		says string
 	}{
-		"link out": {func(dir string) { require.NoError(t, os.Symlink(outside, filepath.Join(dir, "a"))) }, "a: it cannot be read: it is a link that leads nowhere, or out of the directory"},
-		"link up":  {func(dir string) { require.NoError(t, os.Symlink("../x", filepath.Join(dir, "a"))) }, "a: it cannot be read"},
+		"link out": {func(dir string) { require.NoError(t, os.Symlink(outside, filepath.Join(dir, "a"))) },
+			"a: it cannot be read: it is a link that leads nowhere, or out of the directory"},
+		"link up": {func(dir string) { require.NoError(t, os.Symlink("../x", filepath.Join(dir, "a"))) },
+			"a: it cannot be read"},
 		"link to dir": {func(dir string) {
 			write(t, dir, "d/x", "x")
 			require.NoError(t, os.Symlink("d", filepath.Join(dir, "a")))

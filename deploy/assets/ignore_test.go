@@ -12,7 +12,8 @@ import (
 func TestIgnoredFiles(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ lines, ignored, served string }{
-		{"_worker.js\n_routes.json\r\n# a comment\n\n", "_worker.js a/_worker.js _ROUTES.json", "worker.js a_worker.js _worker.js.map"},
+		{"_worker.js\n_routes.json\r\n# a comment\n\n", "_worker.js a/_worker.js _ROUTES.json",
+			"worker.js a_worker.js _worker.js.map"},
 		{"/a.js\nd/b.js", "a.js d/b.js", "d/a.js b.js e/d/b.js"},
 		{"dir/", "dir/ x/dir/", "dir"},
 		{"*.map\n!keep.map", "a.map d/b.map", "keep.map d/keep.map a.map.js"},
@@ -61,7 +62,8 @@ func TestFolderLeavesOutWhatItsAuthorIgnores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for path, text := range map[string]string{
-		ignoreFile: "_worker.js\nserver/\n_headers\n", headersFile: "/*\n  X-A: b\n", "_worker.js": "const secret = 1", "server/a.js": "x", "server/deep/b.js": "x", "index.html": "<p>", "a/server.js": "x", ".hidden": "x",
+		ignoreFile: "_worker.js\nserver/\n_headers\n", headersFile: "/*\n  X-A: b\n", "_worker.js": "const secret = 1",
+		"server/a.js": "x", "server/deep/b.js": "x", "index.html": "<p>", "a/server.js": "x", ".hidden": "x",
 	} {
 		write(t, dir, path, text)
 	}

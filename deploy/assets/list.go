@@ -172,13 +172,20 @@ func wrongPath(path string) string {
 // types are Content-Types by extension. Those of the machine that deploys do not count: each machine has others.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
-	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json",
-	".webmanifest": "application/manifest+json", ".xml": "application/xml", ".txt": "text/plain; charset=utf-8", ".md": "text/markdown; charset=utf-8",
-	".csv": "text/csv; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
-	".webp": "image/webp", ".avif": "image/avif", ".ico": "image/vnd.microsoft.icon", ".bmp": "image/bmp", ".woff": "font/woff", ".woff2": "font/woff2",
-	".ttf": "font/ttf", ".otf": "font/otf", ".wasm": "application/wasm", ".pdf": "application/pdf", ".zip": "application/zip", ".gz": "application/gzip",
-	".mp4": "video/mp4", ".webm": "video/webm", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".wav": "audio/wav", ".m4a": "audio/mp4",
-	".ics": "text/calendar; charset=utf-8", ".yaml": "application/yaml", ".yml": "application/yaml", ".rss": "application/rss+xml", ".atom": "application/atom+xml",
+	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".json": "application/json",
+	".map":         "application/json",
+	".webmanifest": "application/manifest+json", ".xml": "application/xml", ".txt": "text/plain; charset=utf-8",
+	".md":  "text/markdown; charset=utf-8",
+	".csv": "text/csv; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg",
+	".jpeg": "image/jpeg", ".gif": "image/gif",
+	".webp": "image/webp", ".avif": "image/avif", ".ico": "image/vnd.microsoft.icon", ".bmp": "image/bmp",
+	".woff": "font/woff", ".woff2": "font/woff2",
+	".ttf": "font/ttf", ".otf": "font/otf", ".wasm": "application/wasm", ".pdf": "application/pdf",
+	".zip": "application/zip", ".gz": "application/gzip",
+	".mp4": "video/mp4", ".webm": "video/webm", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".wav": "audio/wav",
+	".m4a": "audio/mp4",
+	".ics": "text/calendar; charset=utf-8", ".yaml": "application/yaml", ".yml": "application/yaml",
+	".rss": "application/rss+xml", ".atom": "application/atom+xml",
 }
 
 // typeOf is the Content-Type of a file.
@@ -193,7 +200,8 @@ func typeOf(path string) string {
 func Compressible(contentType string) bool {
 	name, _, _ := strings.Cut(contentType, ";")
 	switch name {
-	case "application/json", "application/manifest+json", "application/xml", "image/svg+xml", "application/wasm", "application/yaml", "application/rss+xml",
+	case "application/json", "application/manifest+json", "application/xml", "image/svg+xml", "application/wasm",
+		"application/yaml", "application/rss+xml",
 		"application/atom+xml", "image/bmp", "font/ttf", "font/otf", "image/vnd.microsoft.icon":
 		return true
 	}

@@ -286,7 +286,8 @@ func checkFilled(what, text string) error {
 	switch {
 	case len(text) > maxRuleLine:
 		return fmt.Errorf("%s has %d bytes: at most %d are allowed", what, len(text), maxRuleLine)
-	case strings.Count(text, ":") > maxPlaceholders && !guard.FileRules.Off() && len(named.FindAllString(text, maxPlaceholders+1)) > maxPlaceholders:
+	case strings.Count(text, ":") > maxPlaceholders && !guard.FileRules.Off() &&
+		len(named.FindAllString(text, maxPlaceholders+1)) > maxPlaceholders:
 		return fmt.Errorf("%s has more than %d placeholders", what, maxPlaceholders)
 	}
 	return nil

@@ -70,9 +70,12 @@ func TestPatternsAreRegularExpressions(t *testing.T) {
 func TestPatternsOfEscapes(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][3]string{ // pattern, path, what /:a/:b/:splat becomes
-		{"/%6fld/:a", "/o%6cd/x%2fy", "/x%2Fy/:b/:splat"}, {"/old/:a", "/%6Fld/caf\u00e9", "/caf%C3%A9/:b/:splat"}, {"/:a-:b", "/1-2-3", "/1-2/3/:splat"},
-		{"/x/*/:a", "/x/1/2/3", "/3/:b/1/2"}, {"/*", "//evil.example", "/:a/:b//evil.example"}, {"/:a%32F", "/x%2F", ""}, {"/:a%32F", "/x%2F2F", "/x%2F/:b/:splat"}, {"/p-*2F:a", "/p-%2Fx", ""},
-		{"/:a%2f:b", "/x%2Fy", "/x/y/:splat"}, {"/a", "/%61", "/:a/:b/:splat"}, {"/a", "/A", ""}, {"/:a/x", "//x", ""}, {"/a/*", "/a", ""}, {"/a/*", "/a/", "/:a/:b/"},
+		{"/%6fld/:a", "/o%6cd/x%2fy", "/x%2Fy/:b/:splat"}, {"/old/:a", "/%6Fld/caf\u00e9", "/caf%C3%A9/:b/:splat"},
+		{"/:a-:b", "/1-2-3", "/1-2/3/:splat"},
+		{"/x/*/:a", "/x/1/2/3", "/3/:b/1/2"}, {"/*", "//evil.example", "/:a/:b//evil.example"}, {"/:a%32F", "/x%2F", ""},
+		{"/:a%32F", "/x%2F2F", "/x%2F/:b/:splat"}, {"/p-*2F:a", "/p-%2Fx", ""},
+		{"/:a%2f:b", "/x%2Fy", "/x/y/:splat"}, {"/a", "/%61", "/:a/:b/:splat"}, {"/a", "/A", ""}, {"/:a/x", "//x", ""},
+		{"/a/*", "/a", ""}, {"/a/*", "/a/", "/:a/:b/"},
 	} {
 		p, err := newPattern(c[0])
 		require.NoError(t, err, c)
@@ -107,7 +110,8 @@ func TestBoundsOfLists(t *testing.T) { // alone: it measures the memory of the p
 	}
 	rule := func(from, to string) string { return fmt.Sprintf(`{"from":%q,"to":%q,"status":301}`, from, to) }
 	for name, c := range map[string]struct{ text, want string }{
-		"60 000 redirects":     {`{"files":{},"redirects":[` + many(60_000, `{"from":"/%d/:a/:b","to":"/x","status":301}`) + `]}`, "more than 20000 files, 2100 redirects"},
+		"60 000 redirects": {`{"files":{},"redirects":[` + many(60_000, `{"from":"/%d/:a/:b","to":"/x","status":301}`) + `]}`,
+			"more than 20000 files, 2100 redirects"},
 		"empty redirects":      {`{"redirects":[` + many(2_000_000, `{}`) + `]}`, "more than 20000 files, 2100 redirects"},
 		"empty headers":        {`{"headers":[{"path":"/","set":[` + many(2_000_000, `[]`) + `]}]}`, "more than 20000 files"},
 		"empty names":          {`{"headers":[{"path":"/","remove":[` + many(2_000_000, `""`) + `]}]}`, "more than 20000 files"},
@@ -117,11 +121,14 @@ func TestBoundsOfLists(t *testing.T) { // alone: it measures the memory of the p
 		"101 headers":          {`{"headers":[{"path":"/","remove":[` + many(101, `"X-%d"`) + `]}]}`, "more than 100 headers"},
 		"17 placeholders":      {`{"redirects":[` + rule(placeholders+"/*", "/x") + `]}`, "more than 16 placeholders"},
 		"340 placeholders":     {`{"redirects":[` + rule(strings.Repeat("/:a", 340), "/x") + `]}`, "more than 16 placeholders"},
-		"340 in a target":      {`{"redirects":[` + rule("/:a", strings.Repeat("/:a", 340)) + `]}`, "the target has more than 16 placeholders"},
-		"a long target":        {`{"redirects":[` + rule("/a", "/"+strings.Repeat("x", 2000)) + `]}`, "the target has 2001 bytes"},
-		"a long value":         {`{"headers":[{"path":"/:a","set":[["X","` + strings.Repeat("x", 2001) + `"]]}]}`, "the value of X has 2001 bytes"},
-		"340 in a value":       {`{"headers":[{"path":"/:a","set":[["X","` + strings.Repeat(":a", 340) + `"]]}]}`, "the value of X has more than 16"},
-		"a long path":          {`{"redirects":[` + rule("/"+strings.Repeat("x", 1024), "/x") + `]}`, "at most 1024 bytes"},
+		"340 in a target": {`{"redirects":[` + rule("/:a", strings.Repeat("/:a", 340)) + `]}`,
+			"the target has more than 16 placeholders"},
+		"a long target": {`{"redirects":[` + rule("/a", "/"+strings.Repeat("x", 2000)) + `]}`, "the target has 2001 bytes"},
+		"a long value": {`{"headers":[{"path":"/:a","set":[["X","` + strings.Repeat("x", 2001) + `"]]}]}`,
+			"the value of X has 2001 bytes"},
+		"340 in a value": {`{"headers":[{"path":"/:a","set":[["X","` + strings.Repeat(":a", 340) + `"]]}]}`,
+			"the value of X has more than 16"},
+		"a long path": {`{"redirects":[` + rule("/"+strings.Repeat("x", 1024), "/x") + `]}`, "at most 1024 bytes"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -132,7 +139,8 @@ func TestBoundsOfLists(t *testing.T) { // alone: it measures the memory of the p
 		require.ErrorContains(t, err, c.want, name)
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20), "%s: bytes", name)
 	}
-	_, err := Decode([]byte(`{"redirects":[` + rule(placeholders, "/x") + `,` + many(2000, `{"from":"/%d","to":"/x","status":301}`) + `]}`))
+	_, err := Decode([]byte(`{"redirects":[` + rule(placeholders, "/x") + `,` +
+		many(2000, `{"from":"/%d","to":"/x","status":301}`) + `]}`))
 	require.NoError(t, err)
 	_, err = parseRedirects([]byte("\n /x /y\n" + strings.Repeat("/:a", 340) + " /x"))
 	require.ErrorContains(t, err, "_redirects:3:1: ")

@@ -52,7 +52,8 @@ func (r *Redirect) check() (err error) {
 		return err
 	}
 	switch r.Status {
-	case http.StatusOK, http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusOK, http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 	default:
 		return fmt.Errorf("status %d: it is one of 200, 301, 302, 303, 307, 308", r.Status)
 	}
@@ -227,7 +228,8 @@ func lines(file string, text []byte, each func(line string) error) error {
 			err = each(line)
 		}
 		if err != nil {
-			return &Error{File: file, Line: n, Column: 1 + len(line) - len(strings.TrimLeftFunc(line, unicode.IsSpace)), Text: err.Error()}
+			return &Error{File: file, Line: n, Column: 1 + len(line) - len(strings.TrimLeftFunc(line, unicode.IsSpace)),
+				Text: err.Error()}
 		}
 	}
 	return nil
@@ -235,7 +237,8 @@ func lines(file string, text []byte, each func(line string) error) error {
 
 // fixedHeaders are set by the gateway, or belong to the connection.
 var fixedHeaders = []string{
-	"Connection", "Content-Encoding", "Content-Length", "Content-Range", "Date", "Event-Id", "Keep-Alive", "Proxy-Authenticate", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	"Connection", "Content-Encoding", "Content-Length", "Content-Range", "Date", "Event-Id", "Keep-Alive",
+	"Proxy-Authenticate", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
 func (r *HeaderRule) check() (err error) {

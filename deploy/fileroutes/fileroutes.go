@@ -132,7 +132,8 @@ func routeOf(file string) (string, error) {
 			segments[i] = ":" + s[4:len(s)-1] + "+"
 		case rest.MatchString(s):
 			return "", fmt.Errorf("%s is the name of a file, at the end of the path", s)
-		case strings.ContainsAny(s, `[]:*?#%\`) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }):
+		case strings.ContainsAny(s, `[]:*?#%\`) ||
+			strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }):
 			return "", fmt.Errorf("the name %.100q is none of a route: it is NAME, [PARAMETER] or [...PARAMETER], and has none of : * ? # %%", s)
 		}
 	}
@@ -171,7 +172,8 @@ func (t *Tree) Entry(dir, main string) string {
 	for _, path := range paths {
 		file := t.routes[path]
 		at := pathpkg.Dir(file)
-		fmt.Fprintf(&list, "  [%s, %s, %s, %s, %s],\n", quoted(path), quoted(pathpkg.Join(dir, file)), name(file), name(t.pre[at]), name(t.post[at]))
+		fmt.Fprintf(&list, "  [%s, %s, %s, %s, %s],\n", quoted(path), quoted(pathpkg.Join(dir, file)), name(file),
+			name(t.pre[at]), name(t.post[at]))
 	}
 	return b.String() + compose + "export default around(" + exported + ", compose([\n" + list.String() + "]));\n"
 }

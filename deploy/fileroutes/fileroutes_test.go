@@ -23,12 +23,15 @@ func tree(files ...string) fstest.MapFS {
 }
 
 func TestRoutes(t *testing.T) {
-	got, err := Read(tree("index.ts", "users/index.js", "users/[id].ts", "users/pre.js", "users/post.ts", "users/[id]/posts/[post].ts", "files/[...path].ts", "café.js",
-		"pre.js", "_helper.ts", ".x/y.ts", "node_modules/a/b.js", "read.me", "a b.ts", "index/index.ts"), isSource, nothingOff)
+	got, err := Read(tree("index.ts", "users/index.js", "users/[id].ts", "users/pre.js", "users/post.ts",
+		"users/[id]/posts/[post].ts", "files/[...path].ts", "café.js",
+		"pre.js", "_helper.ts", ".x/y.ts", "node_modules/a/b.js", "read.me", "a b.ts", "index/index.ts"), isSource,
+		nothingOff)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{
-		"/": "index.ts", "/users": "users/index.js", "/users/:id": "users/[id].ts", "/users/:id/posts/:post": "users/[id]/posts/[post].ts",
-		"/files/:path+": "files/[...path].ts", "/café": "café.js", "/a b": "a b.ts", "/index": "index/index.ts",
+		"/": "index.ts", "/users": "users/index.js", "/users/:id": "users/[id].ts",
+		"/users/:id/posts/:post": "users/[id]/posts/[post].ts",
+		"/files/:path+":          "files/[...path].ts", "/café": "café.js", "/a b": "a b.ts", "/index": "index/index.ts",
 	}, got.routes)
 	require.Equal(t, map[string]string{"users": "users/pre.js", ".": "pre.js"}, got.pre)
 	require.Equal(t, map[string]string{"users": "users/post.ts"}, got.post)

@@ -65,8 +65,9 @@ func (m *Manifest) fromBuntime(root *node) error {
 		}
 	}
 	for native, foreign := range map[string]string{
-		"vars": "env", "limits.wallMs": "timeout", "lifetime.ttlMs": "ttl", "lifetime.idleMs": "idleTimeout", "lifetime.requests": "maxRequests",
-		"main": "entrypoint", "mode": "ttl", "http.maxBody": "maxBodySize",
+		"vars": "env", "limits.wallMs": "timeout", "lifetime.ttlMs": "ttl", "lifetime.idleMs": "idleTimeout",
+		"lifetime.requests": "maxRequests",
+		"main":              "entrypoint", "mode": "ttl", "http.maxBody": "maxBodySize",
 	} {
 		m.stands(native, foreign)
 	}

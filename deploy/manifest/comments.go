@@ -140,10 +140,14 @@ var commentWord = regexp.MustCompile(`^\s*//\s*@([A-Za-z][A-Za-z0-9_-]*)(?:[ \t]
 
 // otherTools are words, or beginnings of words that end in -, of other tools.
 var otherTools = []string{
-	"ts-", "jsx", "jsxRuntime", "jsxImportSource", "jsxFrag", "license", "licence", "preserve", "cc_on", "author", "copyright", "file", "fileoverview",
-	"overview", "module", "packageDocumentation", "flow", "noflow", "format", "noformat", "prettier", "generated", "babel-", "eslint-", "swc-", "vite-",
-	"vitest-environment", "jest-environment", "jest-", "vitest-", "deno-", "bun-", "biome-", "cspell", "refresh", "sourceMappingURL", "sourceURL",
-	"see", "todo", "deprecated", "internal", "public", "private", "since", "version", "description", "example", "param", "returns", "type", "typedef",
+	"ts-", "jsx", "jsxRuntime", "jsxImportSource", "jsxFrag", "license", "licence", "preserve", "cc_on", "author",
+	"copyright", "file", "fileoverview",
+	"overview", "module", "packageDocumentation", "flow", "noflow", "format", "noformat", "prettier", "generated",
+	"babel-", "eslint-", "swc-", "vite-",
+	"vitest-environment", "jest-environment", "jest-", "vitest-", "deno-", "bun-", "biome-", "cspell", "refresh",
+	"sourceMappingURL", "sourceURL",
+	"see", "todo", "deprecated", "internal", "public", "private", "since", "version", "description", "example", "param",
+	"returns", "type", "typedef",
 }
 
 // readConcurrent reads how many events may run at once. false means one, as in Hoody.
@@ -179,7 +183,8 @@ func ParseComments(path string, source []byte) (Comments, error) {
 			name := line[at[2]:at[3]]
 			if name == wordWebSocket && value != "false" {
 				value = "true" // what follows is a remark
-				c.sockets = Fault(path, source, offset+int64(at[2])-1, "@%s is for a worker whose context stays: // @mode %s", name, events.Persistent)
+				c.sockets = Fault(path, source, offset+int64(at[2])-1, "@%s is for a worker whose context stays: // @mode %s", name,
+					events.Persistent)
 			}
 			if err := c.read(name, value, offset+from); err != nil {
 				return Comments{}, Fault(path, source, offset+from, "%v", err)
@@ -270,7 +275,8 @@ func (c *Comments) With(spec events.Spec) (_ events.Spec, key string, err error)
 	case said.Concurrency != 0 && spec.Concurrency != 0 && said.Concurrency != spec.Concurrency:
 		return spec, "concurrency", fmt.Errorf("concurrency is %d here and %d", spec.Concurrency, said.Concurrency)
 	case said.Limits.Wall != 0 && spec.Limits.Wall != 0 && said.Limits.Wall != spec.Limits.Wall:
-		return spec, "limits.wallMs", fmt.Errorf("limits.wallMs is %v here and %v", time.Duration(spec.Limits.Wall), time.Duration(said.Limits.Wall))
+		return spec, "limits.wallMs", fmt.Errorf("limits.wallMs is %v here and %v", time.Duration(spec.Limits.Wall),
+			time.Duration(said.Limits.Wall))
 	}
 	spec.Mode, spec.Concurrency = cmp.Or(spec.Mode, said.Mode), cmp.Or(spec.Concurrency, said.Concurrency)
 	spec.Limits.Wall = cmp.Or(spec.Limits.Wall, said.Limits.Wall)

@@ -135,7 +135,8 @@ func jsonName(f reflect.StructField) string {
 }
 
 // object reads an object, and calls member for each key. With known, no other keys are allowed.
-func (d *decoder) object(path string, n *node, known map[string]reflect.Value, member func(m member, full string) error) error {
+func (d *decoder) object(path string, n *node, known map[string]reflect.Value,
+	member func(m member, full string) error) error {
 	what := d.noun
 	if path != "" {
 		what = path
@@ -151,7 +152,8 @@ func (d *decoder) object(path string, n *node, known map[string]reflect.Value, m
 			case err != nil:
 				return err
 			case !taken:
-				return d.fail(m.at, "unknown key %q: %s may have %s", full, what, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+				return d.fail(m.at, "unknown key %q: %s may have %s", full, what, strings.Join(slices.Sorted(maps.Keys(known)),
+					", "))
 			}
 			continue
 		}
@@ -276,7 +278,8 @@ func (d *decoder) simple(path string, n *node, v reflect.Value) error {
 		v.Set(target.Addr())
 		return nil
 	}
-	if target.Kind() == reflect.String && target.Type() != reflect.TypeFor[string]() && n.scalar == "" { // a mode, a policy
+	// a mode, a policy
+	if target.Kind() == reflect.String && target.Type() != reflect.TypeFor[string]() && n.scalar == "" {
 		return d.fail(n.at, "%s is empty: without it the default holds", path)
 	}
 	if isNumber && v.IsZero() {

@@ -55,15 +55,19 @@ subrequests = 0x14
 	for _, m := range []*manifest.Manifest{inJSON, inTOML} {
 		require.Equal(t, "shop src/index.ts", m.Name+" "+m.Main)
 		require.Equal(t, events.Spec{
-			Bindings: events.Bindings{VersionBinding: "V", Vars: map[string]string{"API": "https://${HOST}"}, Queues: map[string]string{"JOBS": "jobs"}, KV: map[string]string{"CACHE": "0f2ac74b498b48028cb68387c421e279", "MORE": "MORE"}, Objects: map[string]string{"FILES": "my-files", "REST": "REST"}, Services: map[string]string{"AUTH": "auth", "ADMIN": "auth#Admin", "MAIN": "auth"}, JSON: map[string]string{
-				"FLAGS": `{"beta":true,"limits":[1,2,0.5],"text":"\u003c${X}\u003e"}`, "MOST": "16",
-			}},
+			Bindings: events.Bindings{VersionBinding: "V", Vars: map[string]string{"API": "https://${HOST}"},
+				Queues: map[string]string{"JOBS": "jobs"}, KV: map[string]string{"CACHE": "0f2ac74b498b48028cb68387c421e279",
+					"MORE": "MORE"}, Objects: map[string]string{"FILES": "my-files", "REST": "REST"}, Services: map[string]string{
+					"AUTH": "auth", "ADMIN": "auth#Admin", "MAIN": "auth"}, JSON: map[string]string{
+					"FLAGS": `{"beta":true,"limits":[1,2,0.5],"text":"\u003c${X}\u003e"}`, "MOST": "16",
+				}},
 			Limits:    events.Limits{CPU: ms(100), Subrequests: 20},
 			Assets:    &events.Assets{Directory: "public", Binding: "ASSETS"},
 			Schedules: []events.Schedule{{Name: "1", Cron: "*/5 * * * *"}, {Name: "2", Cron: "0 9 * * MON-FRI"}},
 		}, m.Spec)
 		require.ElementsMatch(t, []string{
-			"$schema", "compatibility_date", "compatibility_flags", "observability", "kv_namespaces[0].preview_id", "r2_buckets[0].jurisdiction", "durable_objects", "no_bundle",
+			"$schema", "compatibility_date", "compatibility_flags", "observability", "kv_namespaces[0].preview_id",
+			"r2_buckets[0].jurisdiction", "durable_objects", "no_bundle",
 		}, m.Ignored, "nothing is dropped in silence")
 	}
 }
@@ -71,7 +75,8 @@ subrequests = 0x14
 // What builds leave has every key, most of them with nothing in it.
 func TestWranglersConfigurationOfABuild(t *testing.T) {
 	t.Parallel()
-	m := parse(t, manifest.WranglerJSON, `{"configPath": "/p/wrangler.jsonc", "userConfigPath": "/p/wrangler.jsonc", "topLevelName": "x", "definedEnvironments": ["live"], "targetEnvironment": "live",
+	m := parse(t, manifest.WranglerJSON,
+		`{"configPath": "/p/wrangler.jsonc", "userConfigPath": "/p/wrangler.jsonc", "topLevelName": "x", "definedEnvironments": ["live"], "targetEnvironment": "live",
 		"jsx_factory": "React.createElement", "jsx_fragment": "React.Fragment", "rules": [{"type": "ESModule", "globs": ["**/*.js", "**/*.mjs"]}],
 		"name": "x", "main": "index.js", "triggers": {}, "exports": {}, "k2": [], "python_modules": {"exclude": ["**/*.pyc"]}, "dev": {"ip": "localhost"}, "no_bundle": true}`)
 	require.Equal(t, "x index.js", m.Name+" "+m.Main)
@@ -173,7 +178,8 @@ env:
 	require.Equal(t, events.Spec{Mode: events.Oneshot}, m.Spec, "nothing outlives a request")
 	require.Equal(t, []string{"idleTimeout", "maxRequests"}, m.Ignored)
 	m = parse(t, manifest.Buntime, "ttl: 1h\n")
-	require.Equal(t, events.Lifetime{Idle: ms(60_000), TTL: ms(3600_000), Requests: 1000}, m.Lifetime, "Buntime's defaults")
+	require.Equal(t, events.Lifetime{Idle: ms(60_000), TTL: ms(3600_000), Requests: 1000}, m.Lifetime,
+		"Buntime's defaults")
 
 	for text, want := range map[string]string{
 		"publicRoutes: [/health]\n":       `m:1:1: key "publicRoutes": every path is public here`,
@@ -195,7 +201,8 @@ env:
 // A consumer's settings mean what they mean at Cloudflare.
 func TestWranglersConsumer(t *testing.T) {
 	t.Parallel()
-	m := parse(t, manifest.WranglerJSON, `{"name": "jobs", "queues": {"consumers": [{"queue": "jobs", "type": "worker", "max_batch_size": 50, "max_batch_timeout": 0,
+	m := parse(t, manifest.WranglerJSON,
+		`{"name": "jobs", "queues": {"consumers": [{"queue": "jobs", "type": "worker", "max_batch_size": 50, "max_batch_timeout": 0,
 		"max_retries": 0, "dead_letter_queue": "failed-jobs", "max_concurrency": 3, "retry_delay": 60}]}}`)
 	require.Equal(t, events.Spec{
 		Batch:       &events.Batch{MaxSize: 50, MaxWait: new(events.Millis(0))},

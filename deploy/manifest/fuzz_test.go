@@ -46,7 +46,8 @@ func FuzzJSON(f *testing.F) {
 }
 
 func FuzzYAML(f *testing.F) {
-	fuzz(f, manifest.YAML, "name: x\nvars: &v {A: b}\nlimits:\n  cpuMs: 1s\n", "a: &a [*a]", "? a\n: b\n", "- x\n--- y\n", bomb(), "%YAML 1.1\n---\n!!map {a: 1}")
+	fuzz(f, manifest.YAML, "name: x\nvars: &v {A: b}\nlimits:\n  cpuMs: 1s\n", "a: &a [*a]", "? a\n: b\n", "- x\n--- y\n", bomb(),
+		"%YAML 1.1\n---\n!!map {a: 1}")
 }
 
 func FuzzBuntime(f *testing.F) {
@@ -58,7 +59,8 @@ func FuzzWranglerJSON(f *testing.F) {
 }
 
 func FuzzWranglerTOML(f *testing.F) {
-	fuzz(f, manifest.WranglerTOML, "name='x'\n[vars]\nA='b'\n[[queues.producers]]\nqueue='a'\nbinding='B'\n[limits]\ncpu_ms=5\n", "a.b.c=1\n[a.d]\n[[x.y]]\nz={k=[1,2,{}]}", "a=1979-05-27T07:32:00Z\nb=0xff\nc=1e3\nd=inf")
+	fuzz(f, manifest.WranglerTOML, "name='x'\n[vars]\nA='b'\n[[queues.producers]]\nqueue='a'\nbinding='B'\n[limits]\ncpu_ms=5\n", "a.b.c=1\n[a.d]\n[[x.y]]\nz={k=[1,2,{}]}",
+		"a=1979-05-27T07:32:00Z\nb=0xff\nc=1e3\nd=inf")
 }
 
 func FuzzPackage(f *testing.F) {

@@ -11,7 +11,8 @@ import (
 // The ten patterns of Buntime, each with its examples, and names that are near them.
 func TestVarsThatLookLikeSecrets(t *testing.T) {
 	t.Parallel()
-	for _, name := range strings.Fields(`DATABASE_URL DB_HOST API_KEY AUTH_KEY SECRET_KEY PRIVATE_KEY APIKEY API_KEYS ACCESS_TOKEN REFRESH_TOKEN JWT_SECRET
+	for _, name := range strings.Fields(
+		`DATABASE_URL DB_HOST API_KEY AUTH_KEY SECRET_KEY PRIVATE_KEY APIKEY API_KEYS ACCESS_TOKEN REFRESH_TOKEN JWT_SECRET
 		APP_SECRET DB_PASSWORD ADMIN_PASSWORD AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY GITHUB_TOKEN GITHUB_SECRET OPENAI_API_KEY ANTHROPIC_API_KEY
 		STRIPE_SECRET_KEY api_key Db_host`) {
 		require.True(t, manifest.LooksSecret(name), name)

@@ -75,9 +75,11 @@ func schemaOf(path string, t reflect.Type) schema {
 		paths := schemaOf(path+"[]", t.Elem())
 		return schema{"anyOf": []schema{paths, {"type": "object", "additionalProperties": paths}}}
 	case t == reflect.TypeFor[events.CORS]():
-		return schema{"anyOf": []schema{{"type": "string"}, {"type": "array", "items": schema{"type": "string"}}, objectSchema(path, t)}}
+		return schema{"anyOf": []schema{{"type": "string"}, {"type": "array", "items": schema{"type": "string"}},
+			objectSchema(path, t)}}
 	case t == reflect.TypeFor[events.RequestLog]():
-		return schema{"anyOf": []schema{schemaOf(path+".level", reflect.TypeFor[events.RequestLevel]()), objectSchema(path, t)}}
+		return schema{"anyOf": []schema{schemaOf(path+".level", reflect.TypeFor[events.RequestLevel]()),
+			objectSchema(path, t)}}
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Float64:
 		return schemaOf(path, t.Elem())
 	case t.Kind() == reflect.Struct:

@@ -51,17 +51,23 @@ func TestSchemaAllowsTheExamples(t *testing.T) {
 func TestSchemaRefusesWhatTheParserRefuses(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		`{"var": {}}`, `{"limits": 5}`, `{"limits": {"cpuMs": 0}}`, `{"limits": {"cpuMs": "1 s"}}`, `{"limits": {"cpuMs": 1.5}}`, `{"limits": {"cpu": 1}}`,
-		`{"mode": "turbo"}`, `{"mode": null}`, `{"vars": {"A": 1}}`, `{"jsonVars": {}}`, `{"schedules": [{}]}`, `{"schedules": [{"cron": "@daily", "overlap": "no"}]}`,
-		`{"schedules": [{"cron": "@daily", "misfire": "no"}]}`, `{"onDeadLetter": {"queue": "x"}}`, `{"retries": {"fetch": 1}}`, `{"kv": {"A": 1}}`, `[]`,
-		`{"batch": 10}`, `{"batch": {"maxSize": 0}}`, `{"batch": {"maxWaitMs": -1}}`, `{"batch": {"maxWaitMs": "soon"}}`, `{"batch": {"size": 1}}`,
+		`{"var": {}}`, `{"limits": 5}`, `{"limits": {"cpuMs": 0}}`, `{"limits": {"cpuMs": "1 s"}}`,
+		`{"limits": {"cpuMs": 1.5}}`, `{"limits": {"cpu": 1}}`,
+		`{"mode": "turbo"}`, `{"mode": null}`, `{"vars": {"A": 1}}`, `{"jsonVars": {}}`, `{"schedules": [{}]}`,
+		`{"schedules": [{"cron": "@daily", "overlap": "no"}]}`,
+		`{"schedules": [{"cron": "@daily", "misfire": "no"}]}`, `{"onDeadLetter": {"queue": "x"}}`, `{"retries": {"fetch": 1}}`,
+		`{"kv": {"A": 1}}`, `[]`,
+		`{"batch": 10}`, `{"batch": {"maxSize": 0}}`, `{"batch": {"maxWaitMs": -1}}`, `{"batch": {"maxWaitMs": "soon"}}`,
+		`{"batch": {"size": 1}}`,
 	} {
 		require.Error(t, valid(t, []byte(text)), text)
 		refused(t, manifest.JSON, text)
 	}
 	for _, text := range []string{
-		`{}`, `{"$schema": "x", "name": "shop", "main": "a.ts"}`, `{"retries": {"jitter": 0, "maxMs": "1h"}}`, `{"lifetime": {"idleMs": "1w"}, "mode": "persistent"}`,
-		`{"batch": {}}`, `{"batch": {"maxSize": 100, "maxWaitMs": 0}}`, `{"batch": {"maxWaitMs": "5s"}}`, `{"batch": {"maxWaitMs": "0s"}}`,
+		`{}`, `{"$schema": "x", "name": "shop", "main": "a.ts"}`, `{"retries": {"jitter": 0, "maxMs": "1h"}}`,
+		`{"lifetime": {"idleMs": "1w"}, "mode": "persistent"}`,
+		`{"batch": {}}`, `{"batch": {"maxSize": 100, "maxWaitMs": 0}}`, `{"batch": {"maxWaitMs": "5s"}}`,
+		`{"batch": {"maxWaitMs": "0s"}}`,
 	} {
 		require.NoError(t, valid(t, []byte(text)), text)
 		parse(t, manifest.JSON, text)

@@ -119,12 +119,14 @@ func (m *Manifest) fromStores(w *wrangler) error {
 		}
 	}
 	for i, kv := range w.KV {
-		if err := m.store(&m.KV, "kv", "namespace", fmt.Sprintf("kv_namespaces[%d]", i), ".id", kv.Binding, kv.ID); err != nil {
+		if err := m.store(&m.KV, "kv", "namespace", fmt.Sprintf("kv_namespaces[%d]", i), ".id", kv.Binding,
+			kv.ID); err != nil {
 			return err
 		}
 	}
 	for i, o := range w.Objects {
-		if err := m.store(&m.Objects, "objects", "bucket", fmt.Sprintf("r2_buckets[%d]", i), ".bucket_name", o.Binding, o.Bucket); err != nil {
+		if err := m.store(&m.Objects, "objects", "bucket", fmt.Sprintf("r2_buckets[%d]", i), ".bucket_name", o.Binding,
+			o.Bucket); err != nil {
 			return err
 		}
 	}
@@ -151,7 +153,8 @@ func (m *Manifest) wranglerAssets(root *node, w wrangler) error {
 	if root.member("assets") == nil {
 		return nil
 	}
-	m.Assets = &events.Assets{Directory: w.Assets.Directory, NotFound: w.Assets.NotFound, HTML: w.Assets.HTML, WorkerFirst: w.Assets.First, Binding: w.Assets.Binding}
+	m.Assets = &events.Assets{Directory: w.Assets.Directory, NotFound: w.Assets.NotFound, HTML: w.Assets.HTML,
+		WorkerFirst: w.Assets.First, Binding: w.Assets.Binding}
 	m.stands("assets.html", "assets.html_handling")
 	m.stands("assets.notFound", "assets.not_found_handling")
 	m.stands("assets.workerFirst", "assets.run_worker_first")

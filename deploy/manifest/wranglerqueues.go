@@ -74,7 +74,8 @@ func (m *Manifest) wranglerConsumer(path string, c wranglerConsumer) error {
 		value  *int
 		lo, hi int
 	}{
-		{"max_batch_timeout", c.MaxBatchTimeout, 0, 60}, {"max_retries", c.MaxRetries, 0, 99}, {"retry_delay", c.RetryDelay, 0, 3600},
+		{"max_batch_timeout", c.MaxBatchTimeout, 0, 60}, {"max_retries", c.MaxRetries, 0, 99},
+		{"retry_delay", c.RetryDelay, 0, 3600},
 	} {
 		if n.value != nil && (*n.value < n.lo || *n.value > n.hi) {
 			return m.d.fail(at(n.key), "%s.%s is %d: it is %d to %d", path, n.key, *n.value, n.lo, n.hi)

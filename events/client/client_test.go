@@ -39,7 +39,8 @@ func stream(t testing.TB, nc *nats.Conn, change func(*jetstream.StreamConfig)) j
 
 // play plays Pinwheel: it decodes each event, lets handle answer, and acks.
 func play(t testing.TB, st jetstream.Stream, handle func(*events.Event) *events.Reply, nc *nats.Conn) {
-	cons, err := st.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "all", AckPolicy: jetstream.AckExplicitPolicy})
+	cons, err := st.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "all",
+		AckPolicy: jetstream.AckExplicitPolicy})
 	require.NoError(t, err)
 	d := events.Decoder{Subjects: events.DefaultPrefix, ReplyPrefixes: []string{"_INBOX."}}
 	running, err := cons.Consume(func(m jetstream.Msg) {
@@ -77,20 +78,25 @@ func TestCallFetch(t *testing.T) {
 	got := make(chan *events.Event, 1)
 	play(t, stream(t, nc, nil), func(e *events.Event) *events.Reply {
 		got <- e
-		return &events.Reply{Status: 201, Headers: []string{"x-a", "b"}, Body: []byte("hi"), Version: "1-a", Duration: time.Millisecond}
+		return &events.Reply{Status: 201, Headers: []string{"x-a", "b"}, Body: []byte("hi"), Version: "1-a",
+			Duration: time.Millisecond}
 	}, nc)
 	c := newClient(t, nc)
 	ctx := within(t, patience)
 	r, err := c.Call(ctx, client.Request{
-		Kind: events.Fetch, Owner: "acme", Worker: "hello", ID: "order-1", Version: "1", Body: []byte("{}"), ContentType: "application/json",
-		Method: "PUT", URL: "/a?b=c", HTTPHeader: http.Header{"X-Many": {"1", "2"}}, Header: events.Header{"traceparent": {"00-1"}},
+		Kind: events.Fetch, Owner: "acme", Worker: "hello", ID: "order-1", Version: "1", Body: []byte("{}"),
+		ContentType: "application/json",
+		Method:      "PUT", URL: "/a?b=c", HTTPHeader: http.Header{"X-Many": {"1", "2"}},
+		Header: events.Header{"traceparent": {"00-1"}},
 	})
 	require.NoError(t, err)
 	require.Equal(t, &events.Reply{
-		Status: 201, Headers: []string{"x-a", "b"}, Body: []byte("hi"), EventID: "order-1", Attempt: 1, Version: "1-a", Duration: time.Millisecond,
+		Status: 201, Headers: []string{"x-a", "b"}, Body: []byte("hi"), EventID: "order-1", Attempt: 1, Version: "1-a",
+		Duration: time.Millisecond,
 	}, r)
 	e := <-got
-	require.Equal(t, []string{"PUT", "http://hello.acme.pinwheel/a?b=c", "order-1", "1"}, []string{e.Method, e.URL, e.ID, e.Version})
+	require.Equal(t, []string{"PUT", "http://hello.acme.pinwheel/a?b=c", "order-1", "1"},
+		[]string{e.Method, e.URL, e.ID, e.Version})
 	require.Equal(t, []string{"acme:order-1"}, e.Header["Nats-Msg-Id"])
 	require.Equal(t, []string{"00-1"}, e.Header["traceparent"])
 	require.Subset(t, e.HTTPHeaders, []string{"X-Many", "1", "2", "Content-Type", "application/json"})
@@ -107,7 +113,8 @@ func TestCallTaskAndScheduled(t *testing.T) {
 		return &events.Reply{Body: []byte(`{"success":true,"data":1}`)}
 	}, nc)
 	c := newClient(t, nc)
-	r, err := c.Call(within(t, patience), client.Request{Kind: events.Task, Owner: "acme", Worker: "hello", Body: []byte(`[1]`), ContentType: "application/json"})
+	r, err := c.Call(within(t, patience), client.Request{Kind: events.Task, Owner: "acme", Worker: "hello",
+		Body: []byte(`[1]`), ContentType: "application/json"})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"success":true,"data":1}`, string(r.Body))
 	e := <-got
@@ -115,7 +122,8 @@ func TestCallTaskAndScheduled(t *testing.T) {
 	require.Equal(t, "application/json", e.Header.Get("Content-Type"))
 
 	at := time.UnixMilli(1_700_000_000_123)
-	_, err = c.Call(within(t, patience), client.Request{Kind: events.Scheduled, Owner: "acme", Worker: "hello", ScheduledTime: at})
+	_, err = c.Call(within(t, patience), client.Request{Kind: events.Scheduled, Owner: "acme", Worker: "hello",
+		ScheduledTime: at})
 	require.NoError(t, err)
 	require.Equal(t, at.UnixMilli(), (<-got).ScheduledTime)
 }
@@ -132,7 +140,8 @@ func TestCallsInFlight(t *testing.T) {
 	for i := range 1000 {
 		wg.Go(func() {
 			body := fmt.Sprint(i)
-			r, err := c.Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: fmt.Sprint("o", i%7), Worker: "w", Body: []byte(body)})
+			r, err := c.Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: fmt.Sprint("o", i%7), Worker: "w",
+				Body: []byte(body)})
 			if err != nil || string(r.Body) != "echo "+body {
 				errs <- fmt.Errorf("call %d: %v %+v", i, err, r) //nolint:errorlint // may be nil
 			}
@@ -149,7 +158,8 @@ func TestCallFails(t *testing.T) {
 	play(t, stream(t, nc, nil), func(e *events.Event) *events.Reply {
 		return events.FailureReply(e, events.Fail(events.ReasonCPU, "50 ms are over"))
 	}, nc)
-	r, err := newClient(t, nc).Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "hello"})
+	r, err := newClient(t, nc).Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: "acme",
+		Worker: "hello"})
 	var failure *events.Failure
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, events.ReasonCPU, failure.Reason)
@@ -165,7 +175,8 @@ func TestReplyWins(t *testing.T) {
 		r := &events.Reply{Status: 200, Attempt: 1, Body: []byte(`{"error":{"code":1},"stream":"looks like a PubAck"}`)}
 		_ = nc.PublishMsg(&nats.Msg{Subject: m.Header.Get("Reply-To"), Header: nats.Header(r.Encode()), Data: r.Body})
 		_ = m.Respond([]byte(`{"stream":"S","seq":1}`))
-		_ = nc.PublishMsg(&nats.Msg{Subject: m.Header.Get("Reply-To"), Header: nats.Header(r.Encode()), Data: r.Body}) // twice
+		// twice
+		_ = nc.PublishMsg(&nats.Msg{Subject: m.Header.Get("Reply-To"), Header: nats.Header(r.Encode()), Data: r.Body})
 	})
 	require.NoError(t, err)
 	require.NoError(t, nc.Flush())
@@ -308,13 +319,15 @@ func TestPrefix(t *testing.T) {
 		cfg.Subjects = []string{s.AllEvents()}
 		cfg.SubjectTransform = &jetstream.SubjectTransformConfig{Source: s.AllEvents(), Destination: s.Stored()}
 	})
-	_, err := newClient(t, nc, client.Prefix("other")).Publish(within(t, patience), client.Request{Kind: events.Task, Owner: "a", Worker: "b"})
+	_, err := newClient(t, nc, client.Prefix("other")).Publish(within(t, patience),
+		client.Request{Kind: events.Task, Owner: "a", Worker: "b"})
 	require.NoError(t, err)
 }
 
 func BenchmarkCall(b *testing.B) {
 	nc := natstest.Connect(b, natstest.Start(b))
-	play(b, stream(b, nc, nil), func(e *events.Event) *events.Reply { return &events.Reply{Status: 200, Body: e.Body} }, nc)
+	play(b, stream(b, nc, nil), func(e *events.Event) *events.Reply { return &events.Reply{Status: 200, Body: e.Body} },
+		nc)
 	c := newClient(b, nc)
 	r := client.Request{Kind: events.Fetch, Owner: "acme", Worker: "hello", Body: make([]byte, 256)}
 	b.SetParallelism(32) // 64 calls in flight on two cores

@@ -73,7 +73,8 @@ func (f *exampleFleet) open() (err error) {
 	if err != nil {
 		return err
 	}
-	all, err := st.CreateConsumer(context.Background(), jetstream.ConsumerConfig{Durable: "all", AckPolicy: jetstream.AckExplicitPolicy})
+	all, err := st.CreateConsumer(context.Background(), jetstream.ConsumerConfig{Durable: "all",
+		AckPolicy: jetstream.AckExplicitPolicy})
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,8 @@ func (f *exampleFleet) open() (err error) {
 
 func (f *exampleFleet) run(m jetstream.Msg) {
 	d := events.Decoder{Subjects: events.DefaultPrefix, ReplyPrefixes: []string{"_INBOX."}}
-	e, failure := d.Decode(events.Origin{Stream: events.StreamEvents, Subject: m.Subject(), Seq: 1}, events.Header(m.Headers()), m.Data(), time.Now())
+	e, failure := d.Decode(events.Origin{Stream: events.StreamEvents, Subject: m.Subject(), Seq: 1},
+		events.Header(m.Headers()), m.Data(), time.Now())
 	r := &events.Reply{Status: 200, Body: []byte("hello " + string(e.Body)), EventID: e.ID, Attempt: 1}
 	if failure == nil && len(e.Body) == 0 {
 		failure = events.Fail(events.ReasonException, "no name")

@@ -34,7 +34,8 @@ func Example() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	reply, err := pinwheel.Call(ctx, client.Request{Kind: events.Fetch, Owner: "acme", Worker: "hello", Body: []byte("Ada"), ContentType: "text/plain"})
+	reply, err := pinwheel.Call(ctx, client.Request{Kind: events.Fetch, Owner: "acme", Worker: "hello",
+		Body: []byte("Ada"), ContentType: "text/plain"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -74,7 +75,8 @@ func ExampleClient_Publish() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	for range 2 {
-		ack, err := pinwheel.Publish(ctx, client.Request{Kind: events.Task, Owner: "acme", Worker: "report", ID: "report-2026-01", Body: []byte(`{}`)})
+		ack, err := pinwheel.Publish(ctx, client.Request{Kind: events.Task, Owner: "acme", Worker: "report",
+			ID: "report-2026-01", Body: []byte(`{}`)})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -42,9 +42,10 @@ type Request struct {
 	// BodyLive sends BodyFrom while the event runs, a part for each Read, as fast as the handler takes them. It is for
 	// Call and Open. The rest is not sent when the reply is complete or its body is closed. A Read in progress then
 	// continues until it returns.
-	BodyLive    bool
-	Body        []byte
-	ContentType string // of Body. For a Task, a body with a JSON type must be JSON. For Fetch, it is the header of the request.
+	BodyLive bool
+	Body     []byte
+	// of Body. For a Task, a body with a JSON type must be JSON. For Fetch, it is the header of the request.
+	ContentType string
 
 	Method     string      // Fetch: "" = GET, or POST when there is a Body or BodyFrom
 	URL        string      // Fetch: a path that begins with /, or absolute. "" = /

@@ -83,7 +83,8 @@ func (c *Client) upload(ctx context.Context, r *Request) error {
 
 // storeParts reads the body, counts its parts in b and calls store for each. A body without bytes has no parts; the
 // event has an empty body then.
-func (c *Client) storeParts(ctx context.Context, owner string, from io.Reader, b *StoredBody, store func(*nats.Msg)) error {
+func (c *Client) storeParts(ctx context.Context, owner string, from io.Reader, b *StoredBody,
+	store func(*nats.Msg)) error {
 	size := min(partSize, c.nc.MaxPayload()/2)
 	for n := 0; n < maxBodyParts; n++ {
 		part := make([]byte, size)
@@ -144,7 +145,8 @@ func (c *Client) storeOnce(ctx context.Context, m *nats.Msg) error {
 func passing(err error) bool {
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) {
-		return refused.Code == http.StatusTooManyRequests || refused.Code == http.StatusServiceUnavailable && refused.ErrorCode == 0
+		return refused.Code == http.StatusTooManyRequests || refused.Code == http.StatusServiceUnavailable &&
+			refused.ErrorCode == 0
 	}
 	return errors.Is(err, ErrNoStream) || errors.Is(err, context.DeadlineExceeded)
 }

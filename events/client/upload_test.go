@@ -68,7 +68,8 @@ func TestPartsAreSentAgain(t *testing.T) {
 		return &events.Reply{Status: 200}
 	}, nc)
 	body := strings.Repeat("0123456789", 200_000)
-	_, err := newClient(t, nc).Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w", BodyFrom: strings.NewReader(body)})
+	_, err := newClient(t, nc).Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w",
+		BodyFrom: strings.NewReader(body)})
 	require.NoError(t, err)
 	e := <-got
 	require.Equal(t, 4, e.Parts.N)
@@ -91,11 +92,13 @@ func TestEmptyBodyFrom(t *testing.T) {
 	}, nc)
 	c := newClient(t, nc)
 	call := func(method string, body io.Reader) *events.Event {
-		_, err := c.Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w", Method: method, BodyFrom: body})
+		_, err := c.Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w", Method: method,
+			BodyFrom: body})
 		require.NoError(t, err)
 		return <-got
 	}
-	for _, empty := range []io.Reader{bytes.NewReader(nil), strings.NewReader(""), iotest.DataErrReader(strings.NewReader("")), http.NoBody} {
+	for _, empty := range []io.Reader{bytes.NewReader(nil), strings.NewReader(""),
+		iotest.DataErrReader(strings.NewReader("")), http.NoBody} {
 		e := call("", empty)
 		require.Nil(t, e.Parts)
 		require.Empty(t, e.Body)
@@ -132,7 +135,8 @@ func TestPartsThatAreNotStored(t *testing.T) {
 	require.ErrorAs(t, upload(within(t, patience), long()), &refused)
 	require.Equal(t, "maximum bytes exceeded", refused.Description)
 	broken := errors.New("broken")
-	require.ErrorIs(t, upload(within(t, patience), io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken))), broken)
+	require.ErrorIs(t, upload(within(t, patience), io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken))),
+		broken)
 	<-text
 	text <- "" // no answer
 	ctx, cancel := context.WithCancel(t.Context())

@@ -29,7 +29,8 @@ func (v Verdict) String() string {
 // Outcome is the verdict on an event with what its execution needs.
 type Outcome struct {
 	Verdict Verdict
-	Failure *events.Failure  // Dead: why. Retry: why the attempt failed, nil if it was interrupted. Ack: why it failed, if it did
+	// Dead: why. Retry: why the attempt failed, nil if it was interrupted. Ack: why it failed, if it did
+	Failure *events.Failure
 	Delay   time.Duration    // Retry: how long to wait
 	Version string           // of the worker that ran, "" if none did
 	OnDead  *events.DeadHook // Dead: who is notified of the dead letter, nil = no one

@@ -129,7 +129,8 @@ func (s *service) user(nkey, owner string) (string, error) {
 	u := jwt.NewUserClaims(nkey)
 	u.Name, u.Audience, u.Expires = owner, account, time.Now().Add(validFor).Unix()
 	u.Pub.Allow.Add("pinwheel.events.*."+owner+".*", "pinwheel.call.*."+owner+".*", "pinwheel.body."+owner+".*.*",
-		"pinwheel.credit."+owner+".*.*", "pinwheel.cancel."+owner+".*", "pinwheel.unschedule."+owner+".*", "pinwheel.owner."+owner+".>")
+		"pinwheel.credit."+owner+".*.*", "pinwheel.cancel."+owner+".*", "pinwheel.unschedule."+owner+".*",
+		"pinwheel.owner."+owner+".>")
 	u.Sub.Allow.Add("_INBOX."+owner+".>", "pinwheel.logs."+owner+".*", "pinwheel.feed."+owner+".*")
 	return u.Encode(s.issuer)
 }

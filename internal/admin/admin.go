@@ -53,7 +53,8 @@ func New(l net.Listener, s Source, profiling bool) *Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", answerHealth(s.CheckHealth))
 	mux.HandleFunc("GET /readyz", answerHealth(s.CheckReady))
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Gatherer(), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	mux.Handle("GET /metrics",
+		promhttp.HandlerFor(s.Gatherer(), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
 	mux.HandleFunc("GET /admin/pool", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.PoolStats(r.Context()))

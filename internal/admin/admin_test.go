@@ -49,7 +49,8 @@ func (b broken) Collect(to chan<- prometheus.Metric) {
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	a := serve(t, newSource(), true)
-	for host, want := range map[string]int{"": 200, "localhost:8422": 200, "127.0.0.1": 200, "evil.example": 421, "evil.example:8422": 421} {
+	for host, want := range map[string]int{"": 200, "localhost:8422": 200, "127.0.0.1": 200, "evil.example": 421,
+		"evil.example:8422": 421} {
 		for _, path := range []string{"/healthz", "/metrics", "/admin/pool", "/debug/pprof/"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.Addr()+path, http.NoBody)
 			require.NoError(t, err)

@@ -72,7 +72,8 @@ func PathOf(r *http.Request) events.Path {
 // could lead to another host does not count.
 func prefixOf(r *http.Request, own string) string {
 	prefix := r.Header.Get(headerForwardedPrefix)
-	if _, ok := events.NewPath(prefix).File(); !ok || events.DotSegment(prefix) || !strings.HasPrefix(prefix, "/") || strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") ||
+	if _, ok := events.NewPath(prefix).File(); !ok || events.DotSegment(prefix) || !strings.HasPrefix(prefix, "/") ||
+		strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") ||
 		strings.ContainsFunc(prefix, func(c rune) bool { return c <= ' ' || c == '\\' || c >= 0x7f }) {
 		return own
 	}

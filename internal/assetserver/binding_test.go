@@ -85,7 +85,8 @@ func siteWorker(a events.Assets, base string) *events.Worker {
 }
 
 // ask is a request of a handler.
-func ask(s *memoryFiles, w *events.Worker, follows bool, method, url string, headers ...string) *httptest.ResponseRecorder {
+func ask(s *memoryFiles, w *events.Worker, follows bool, method, url string,
+	headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, url, nil)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
@@ -98,17 +99,21 @@ func ask(s *memoryFiles, w *events.Worker, follows bool, method, url string, hea
 func TestBindingOfFiles(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("0123456789", 30_000) // three parts
-	s := newMemoryFiles(t, map[string]string{"/index.html": "home", "/about.html": "about", "/api/x.js": "x", "/big.bin": big, "/404.html": "lost", "/empty": ""})
+	s := newMemoryFiles(t, map[string]string{"/index.html": "home", "/about.html": "about", "/api/x.js": "x",
+		"/big.bin": big, "/404.html": "lost", "/empty": ""})
 	w := siteWorker(events.Assets{NotFound: events.NotFoundPage, WorkerFirst: []string{"/api/*"}}, "")
 	for url, want := range map[string]string{
-		"http://any.example/": "200 home", "http://any.example": "200 home", "https://other.example:1/about?x=1": "200 about", "http://h/api/x.js": "200 x",
-		"http://h/nowhere": "404 lost", "http://h/%2e%2e/about": "404 lost", "http://h/x/..%2fabout": "404 lost", "http://h/%2fabout": "404 lost", "http://h//about": "404 lost",
+		"http://any.example/": "200 home", "http://any.example": "200 home", "https://other.example:1/about?x=1": "200 about",
+		"http://h/api/x.js": "200 x",
+		"http://h/nowhere":  "404 lost", "http://h/%2e%2e/about": "404 lost", "http://h/x/..%2fabout": "404 lost",
+		"http://h/%2fabout": "404 lost", "http://h//about": "404 lost",
 		"http://h/..%5cabout": "404 lost", "http://h/empty": "200 ", "http://h/big.bin": "200 " + big,
 	} {
 		got := ask(s, w, true, "GET", url)
 		require.Equal(t, want, fmt.Sprint(got.Code, " ", got.Body), url)
 	}
-	for url, want := range map[string]string{"/about.html?q": "/about?q", "/%61bout": "/about", "/api/%78.js?q": "/api/x.js?q", "/index": "/", "/go": "/there", "/away": "https://else.example/x"} {
+	for url, want := range map[string]string{"/about.html?q": "/about?q", "/%61bout": "/about",
+		"/api/%78.js?q": "/api/x.js?q", "/index": "/", "/go": "/there", "/away": "https://else.example/x"} {
 		require.Equal(t, want, ask(s, w, false, "GET", "http://h"+url).Header().Get("Location"), url)
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS"} {
@@ -118,14 +123,17 @@ func TestBindingOfFiles(t *testing.T) {
 
 	// As they are, with what the gateway says of them.
 	got := ask(s, w, true, "GET", "http://h/big.bin", "Accept-Encoding", "gzip, br", "Range", "bytes=150000-150009")
-	require.Equal(t, []any{206, "0123456789", "", ""}, []any{got.Code, got.Body.String(), got.Header().Get("Content-Encoding"), got.Header().Get("Vary")})
+	require.Equal(t, []any{206, "0123456789", "", ""},
+		[]any{got.Code, got.Body.String(), got.Header().Get("Content-Encoding"), got.Header().Get("Vary")})
 	tag := got.Header().Get("Etag")
 	require.Equal(t, 304, ask(s, w, true, "GET", "http://h/big.bin", "If-None-Match", tag).Code)
 	got = ask(s, w, true, "HEAD", "http://h/big.bin")
-	require.Equal(t, []any{200, "300000", "", "public, max-age=0, must-revalidate"}, []any{got.Code, got.Header().Get("Content-Length"), got.Body.String(), got.Header().Get("Cache-Control")})
+	require.Equal(t, []any{200, "300000", "", "public, max-age=0, must-revalidate"},
+		[]any{got.Code, got.Header().Get("Content-Length"), got.Body.String(), got.Header().Get("Cache-Control")})
 
 	w.Assets.NotFound = events.NotFoundSPA
-	require.Equal(t, "home", ask(s, w, true, "GET", "http://h/deep/link").Body.String(), "as at Cloudflare, navigating or not")
+	require.Equal(t, "home", ask(s, w, true, "GET", "http://h/deep/link").Body.String(),
+		"as at Cloudflare, navigating or not")
 	w.Assets.NotFound = ""
 	require.Equal(t, 404, ask(s, w, true, "GET", "http://h/deep/link").Code)
 	w.Owner = "beta"
@@ -138,13 +146,18 @@ func TestBindingBelowAPrefix(t *testing.T) {
 	s := newMemoryFiles(t, map[string]string{"/index.html": "<head></head>", "/about.html": "about"})
 	w := siteWorker(events.Assets{}, "/shop")
 	for prefix, want := range map[string]string{
-		"": "/shop", "/dev/shop": "/dev/shop", "//evil.example": "/shop", "/\\evil.example": "/shop", "/a/../b": "/shop", "evil": "/shop", "/a//b": "/shop", "/%2e%2e": "/shop",
+		"": "/shop", "/dev/shop": "/dev/shop", "//evil.example": "/shop", "/\\evil.example": "/shop", "/a/../b": "/shop",
+		"evil": "/shop", "/a//b": "/shop", "/%2e%2e": "/shop",
 	} {
-		require.Equal(t, want+"/about", ask(s, w, false, "GET", "http://h/about.html", "X-Forwarded-Prefix", prefix).Header().Get("Location"), prefix)
-		require.Equal(t, "/about", ask(s, w, true, "GET", "http://h/about.html", "X-Forwarded-Prefix", prefix).Header().Get("Location"), "it is followed here")
+		require.Equal(t, want+"/about", ask(s, w, false, "GET", "http://h/about.html", "X-Forwarded-Prefix", prefix).Header().
+			Get("Location"), prefix)
+		require.Equal(t, "/about", ask(s, w, true, "GET", "http://h/about.html", "X-Forwarded-Prefix", prefix).Header().
+			Get("Location"), "it is followed here")
 		for _, follows := range []bool{true, false} {
-			require.Equal(t, `<head><base href="`+want+`/"></head>`, ask(s, w, follows, "GET", "http://h/", "X-Forwarded-Prefix", prefix).Body.String())
+			require.Equal(t, `<head><base href="`+want+`/"></head>`, ask(s, w, follows, "GET", "http://h/", "X-Forwarded-Prefix",
+				prefix).Body.String())
 		}
 	}
-	require.Equal(t, "<head></head>", ask(s, siteWorker(events.Assets{}, ""), false, "GET", "http://h/", "X-Forwarded-Prefix", "/x").Body.String())
+	require.Equal(t, "<head></head>", ask(s, siteWorker(events.Assets{}, ""), false, "GET", "http://h/",
+		"X-Forwarded-Prefix", "/x").Body.String())
 }

@@ -101,7 +101,8 @@ func (s *Site) find(path events.Path, query string) (a Answer, ok bool) {
 	}
 	f, ok := s.list.Find(path, s.worker.Assets.HTML)
 	if f.Redirect != "" {
-		return Answer{Location: s.Prefix + (&url.URL{Path: f.Redirect}).EscapedPath() + query, Status: http.StatusTemporaryRedirect}, true
+		return Answer{Location: s.Prefix + (&url.URL{Path: f.Redirect}).EscapedPath() + query,
+			Status: http.StatusTemporaryRedirect}, true
 	}
 	if ok && path.URL() != path.Canonical() { // a handler that compares texts guards the one address that answers
 		return Answer{Location: s.Prefix + path.Canonical() + query, Status: http.StatusTemporaryRedirect}, true

@@ -85,7 +85,8 @@ func TestFilesComeBack(t *testing.T) {
 	l, err := s.List(t.Context(), "acme", f.Hash)
 	require.NoError(t, err)
 	require.Equal(t, f.List, l)
-	for path, want := range map[string]string{"/index.html": text, "/photo.png": string(noise), "/empty.txt": "", "/short.css": "a{}"} {
+	for path, want := range map[string]string{"/index.html": text, "/photo.png": string(noise), "/empty.txt": "",
+		"/short.css": "a{}"} {
 		got, err := whole(t, s, "acme", l.Files[path].Hash, assets.Plain)
 		require.NoError(t, err)
 		require.Equal(t, want, got, path)

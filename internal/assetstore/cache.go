@@ -82,12 +82,14 @@ type load struct {
 }
 
 func newCache(bytes int64) *cache {
-	return &cache{left: bytes, entries: map[cacheKey]*list.Element{}, owners: map[string]*share{}, loads: map[cacheKey]*load{}}
+	return &cache{left: bytes, entries: map[cacheKey]*list.Element{}, owners: map[string]*share{},
+		loads: map[cacheKey]*load{}}
 }
 
 // cached returns a value from c, or reads it. The first request for a value reads it, for others too. It goes on when
 // that request ends.
-func cached[T any](ctx context.Context, c *cache, key cacheKey, read func(context.Context) (T, int64, error)) (value T, err error) {
+func cached[T any](ctx context.Context, c *cache, key cacheKey,
+	read func(context.Context) (T, int64, error)) (value T, err error) {
 	c.mu.Lock()
 	if e := c.entries[key]; e != nil {
 		c.owners[shareOf(key)].order.MoveToFront(e)

@@ -160,7 +160,8 @@ func entriesOf(ctx context.Context, kv jetstream.KeyValue, owner string) (map[st
 }
 
 // eachOf calls do for each key that there is.
-func eachOf(ctx context.Context, kv jetstream.KeyValue, keys string, do func(jetstream.KeyValueEntry) error, opts ...jetstream.WatchOpt) error {
+func eachOf(ctx context.Context, kv jetstream.KeyValue, keys string, do func(jetstream.KeyValueEntry) error,
+	opts ...jetstream.WatchOpt) error {
 	w, err := kv.Watch(ctx, keys, append(opts, jetstream.IgnoreDeletes())...)
 	if err != nil {
 		return err

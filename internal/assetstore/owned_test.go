@@ -32,7 +32,8 @@ func TestOwnersBoundHoldsAcrossProcesses(t *testing.T) {
 		s := New(js, Config{})
 		running.Go(func() {
 			for i := range 8 {
-				_, err := s.Add(t.Context(), "acme", []NewFile{newFile(fmt.Sprintf("%d %d %s", p, i, strings.Repeat("x", 96)))}, most)
+				_, err := s.Add(t.Context(), "acme", []NewFile{newFile(fmt.Sprintf("%d %d %s", p, i, strings.Repeat("x", 96)))},
+					most)
 				var refused *FullError
 				mu.Lock()
 				switch {

@@ -117,7 +117,8 @@ func (d *Deploy) Sweep(ctx context.Context, keep []string) (int, error) {
 
 // removeCut deletes the parts of files that were not stored to their end. Those that may still be stored stay: young is
 // how many bytes they have at most.
-func (d *Deploy) removeCut(ctx context.Context, kv jetstream.KeyValue, stream jetstream.Stream, whole map[string]assets.Stored) (young int64, err error) {
+func (d *Deploy) removeCut(ctx context.Context, kv jetstream.KeyValue, stream jetstream.Stream,
+	whole map[string]assets.Stored) (young int64, err error) {
 	old := map[string]uint64{} // by hash, the last sequence
 	err = eachOf(ctx, kv, d.owner+".*.*.*", func(e jetstream.KeyValueEntry) error {
 		hash, _, _ := strings.Cut(e.Key()[len(d.owner)+1:], ".")
@@ -132,7 +133,8 @@ func (d *Deploy) removeCut(ctx context.Context, kv jetstream.KeyValue, stream je
 	}, jetstream.MetaOnly())
 	for hash, last := range old {
 		if err == nil {
-			err = stream.Purge(ctx, jetstream.WithPurgeSubject(subject(fileKey(d.owner, hash))+".>"), jetstream.WithPurgeSequence(last+1))
+			err = stream.Purge(ctx, jetstream.WithPurgeSubject(subject(fileKey(d.owner, hash))+".>"),
+				jetstream.WithPurgeSequence(last+1))
 		}
 	}
 	return young, err
@@ -151,8 +153,10 @@ func (d *Deploy) remove(ctx context.Context, stream jetstream.Stream, hash strin
 	if err != nil {
 		return err
 	}
-	if err = stream.Purge(ctx, jetstream.WithPurgeSubject(subject(key)+".>"), jetstream.WithPurgeSequence(ack.Sequence)); err != nil {
+	if err = stream.Purge(ctx, jetstream.WithPurgeSubject(subject(key)+".>"),
+		jetstream.WithPurgeSequence(ack.Sequence)); err != nil {
 		return err
 	}
-	return stream.Purge(ctx, jetstream.WithPurgeSubject(subject(key)), jetstream.WithPurgeSequence(ack.Sequence+1)) // the marker
+	// the marker
+	return stream.Purge(ctx, jetstream.WithPurgeSubject(subject(key)), jetstream.WithPurgeSequence(ack.Sequence+1))
 }

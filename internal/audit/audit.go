@@ -78,8 +78,10 @@ type Config struct {
 func (c Config) stream() jetstream.StreamConfig {
 	s, replicas := c.Prefix, c.Replicas
 	return jetstream.StreamConfig{
-		Name: Stream, Description: "What was changed, and by whom", Subjects: []string{subject(s, "*", "*")}, Retention: jetstream.LimitsPolicy,
-		Storage: jetstream.FileStorage, Replicas: max(1, replicas), MaxAge: age, MaxBytes: min(maxSize, max(1<<20, c.MaxBytes/32)), MaxMsgsPerSubject: maxRecords, MaxMsgSize: 2 * maxRecord,
+		Name: Stream, Description: "What was changed, and by whom", Subjects: []string{subject(s, "*", "*")},
+		Retention: jetstream.LimitsPolicy,
+		Storage:   jetstream.FileStorage, Replicas: max(1, replicas), MaxAge: age,
+		MaxBytes: min(maxSize, max(1<<20, c.MaxBytes/32)), MaxMsgsPerSubject: maxRecords, MaxMsgSize: 2 * maxRecord,
 		Discard: jetstream.DiscardOld, DenyDelete: true, DenyPurge: true, AllowDirect: true,
 	}
 }
@@ -92,7 +94,8 @@ func (c Config) operators() jetstream.StreamConfig {
 	copies.MaxBytes = min(maxOperators, max(1<<20, c.MaxBytes/128))
 	from := &jetstream.StreamSource{Name: Stream} // one for both, so that copies have the order of the records
 	for _, source := range []string{Control, Command} {
-		from.SubjectTransforms = append(from.SubjectTransforms, jetstream.SubjectTransformConfig{Source: subject(c.Prefix, "*", source)})
+		from.SubjectTransforms = append(from.SubjectTransforms,
+			jetstream.SubjectTransformConfig{Source: subject(c.Prefix, "*", source)})
 	}
 	copies.Sources = []*jetstream.StreamSource{from}
 	return copies
@@ -169,7 +172,8 @@ func (l *Log) Write(ctx context.Context, r Record) error {
 }
 
 func missing(err error) bool {
-	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound)
+	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) ||
+		errors.Is(err, jetstream.ErrStreamNotFound)
 }
 
 // Filter chooses records. Empty fields choose all.

@@ -37,13 +37,18 @@ func list(t *testing.T, l *audit.Log, f audit.Filter) (all []audit.Record) {
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	l, js := open(t)
-	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.OwnerAPI, Owner: "acme", Action: "dead.purge", Request: json.RawMessage(`{"all":true}`), Node: "n", Claims: "me@here"}))
-	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Command, Owner: "beta", Action: "deploy", Request: json.RawMessage(`{}`), User: "fleet of $G"}))
-	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Control, Action: "drain", Request: json.RawMessage(`{}`)}))
-	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Control, Owner: "a.b.>", Action: "odd", Request: json.RawMessage(`{}`)}), "no subject of another shape")
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.OwnerAPI, Owner: "acme", Action: "dead.purge",
+		Request: json.RawMessage(`{"all":true}`), Node: "n", Claims: "me@here"}))
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Command, Owner: "beta", Action: "deploy",
+		Request: json.RawMessage(`{}`), User: "fleet of $G"}))
+	require.NoError(t,
+		l.Write(t.Context(), audit.Record{Source: audit.Control, Action: "drain", Request: json.RawMessage(`{}`)}))
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Control, Owner: "a.b.>", Action: "odd",
+		Request: json.RawMessage(`{}`)}), "no subject of another shape")
 	all := list(t, l, audit.Filter{})
 	require.Len(t, all, 4)
-	require.Equal(t, []any{"acme", "door", "dead.purge", `{"all":true}`, "n", "me@here"}, []any{all[0].Owner, all[0].Source, all[0].Action, string(all[0].Request), all[0].Node, all[0].Claims})
+	require.Equal(t, []any{"acme", "door", "dead.purge", `{"all":true}`, "n", "me@here"},
+		[]any{all[0].Owner, all[0].Source, all[0].Action, string(all[0].Request), all[0].Node, all[0].Claims})
 	require.False(t, all[0].Time.IsZero())
 	require.Equal(t, []string{"beta", "", ""}, []string{all[1].Owner, all[2].Owner, all[3].Owner})
 	require.Len(t, list(t, l, audit.Filter{Owner: "acme"}), 1)
@@ -69,7 +74,8 @@ func TestRecords(t *testing.T) {
 	require.Error(t, s.DeleteMsg(t.Context(), 1))
 	require.Error(t, s.Purge(t.Context()))
 	require.NoError(t, js.DeleteStream(t.Context(), audit.Stream))
-	require.ErrorIs(t, audit.New(js, "pinwheel").Write(t.Context(), audit.Record{Source: audit.Command}), audit.ErrNoStream)
+	require.ErrorIs(t, audit.New(js, "pinwheel").Write(t.Context(), audit.Record{Source: audit.Command}),
+		audit.ErrNoStream)
 	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Control, Action: "again"}))
 	require.Len(t, list(t, l, audit.Filter{}), 1)
 }
@@ -83,7 +89,8 @@ func TestRecordsOfOthersAreNotDisplaced(t *testing.T) {
 	var last jetstream.PubAckFuture
 	for range 5100 {
 		var err error
-		last, err = js.PublishAsync("pinwheel.audit.acme.door", []byte(`{"action":"dead.edit","request":{}}`), jetstream.WithStallWait(2*time.Minute))
+		last, err = js.PublishAsync("pinwheel.audit.acme.door", []byte(`{"action":"dead.edit","request":{}}`),
+			jetstream.WithStallWait(2*time.Minute))
 		require.NoError(t, err)
 	}
 	<-js.PublishAsyncComplete()
@@ -92,7 +99,8 @@ func TestRecordsOfOthersAreNotDisplaced(t *testing.T) {
 	require.NoError(t, err)
 	info, err := s.Info(t.Context(), jetstream.WithSubjectFilter("pinwheel.audit.>"))
 	require.NoError(t, err)
-	require.Equal(t, map[string]uint64{"pinwheel.audit.acme.command": 1, "pinwheel.audit.beta.door": 1, "pinwheel.audit.acme.door": 5000}, info.State.Subjects)
+	require.Equal(t, map[string]uint64{"pinwheel.audit.acme.command": 1, "pinwheel.audit.beta.door": 1,
+		"pinwheel.audit.acme.door": 5000}, info.State.Subjects)
 }
 
 // However many owners fill the stream, what operators did can be read.
@@ -119,7 +127,8 @@ func TestOwnersDoNotDisplaceRecordsOfOperators(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, s.CachedInfo().State.FirstSeq, uint64(2), "they are displaced there")
 	all := list(t, l, audit.Filter{})
-	require.Equal(t, []any{uint64(1), "acme", "control", "owners.set"}, []any{all[0].Seq, all[0].Owner, all[0].Source, all[0].Action})
+	require.Equal(t, []any{uint64(1), "acme", "control", "owners.set"}, []any{all[0].Seq, all[0].Owner, all[0].Source,
+		all[0].Action})
 	require.Equal(t, []any{uint64(2), "command", "drain"}, []any{all[1].Seq, all[1].Source, all[1].Action})
 	require.EqualValues(t, s.CachedInfo().State.FirstSeq, all[2].Seq)
 	require.Len(t, list(t, l, audit.Filter{After: 1}), len(all)-1)

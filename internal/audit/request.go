@@ -8,7 +8,8 @@ import (
 
 // told are the fields of requests that records tell. All others may have content of events, or secrets.
 var told = []string{
-	"after", "alias", "aliases", "all", "bucket", "by", "dryRun", "force", "id", "ids", "job", "key", "kind", "limit", "match", "maxReplays", "message", "name", "namespace", "node", "number", "owner", "percent", "policy", "rate",
+	"after", "alias", "aliases", "all", "bucket", "by", "dryRun", "force", "id", "ids", "job", "key", "kind", "limit",
+	"match", "maxReplays", "message", "name", "namespace", "node", "number", "owner", "percent", "policy", "rate",
 	"reason", "removeHeaders", "replays", "since", "split", "to", "until", "version", "worker",
 }
 

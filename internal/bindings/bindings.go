@@ -121,7 +121,8 @@ func callsOf(p events.Policy) int {
 func (b *Bindings) owner(name string) *owner {
 	o := b.owners[name]
 	if o == nil {
-		o = &owner{calls: rate.NewLimiter(events.DefaultBindingCalls, events.DefaultBindingCalls), lists: make(chan struct{}, listsAtOnce)}
+		o = &owner{calls: rate.NewLimiter(events.DefaultBindingCalls, events.DefaultBindingCalls),
+			lists: make(chan struct{}, listsAtOnce)}
 		b.owners[name] = o
 	}
 	return o
@@ -196,14 +197,16 @@ func (b *Bindings) Call(ctx context.Context, c *lifecycle.Call) (lifecycle.Answe
 }
 
 // verbs name methods in the messages of errors, as at Cloudflare.
-var verbs = map[string]string{"get": "GET", "getMany": "GET_BULK", "put": "PUT", "delete": "DELETE", "list": "GET", "match": "GET"}
+var verbs = map[string]string{"get": "GET", "getMany": "GET_BULK", "put": "PUT", "delete": "DELETE", "list": "GET",
+	"match": "GET"}
 
 // inWords is an error of NATS for the author of a handler. policy is the field of the owner's policy that bounds the
 // stream. gone says that the stream does not answer: it may have been deleted.
 func inWords(err error, policy string) (gone bool, worded error) {
 	var api *jetstream.APIError
 	switch {
-	case errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound):
+	case errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+		errors.Is(err, jetstream.ErrStreamNotFound):
 		return true, errors.New("503 the owner's data is not available now")
 	case resources.IsFull(err):
 		return false, fmt.Errorf("413 the owner's data would have more bytes than the owner may store (policy %s)", policy)

@@ -27,7 +27,8 @@ func (c Config) kvBytes(p events.Policy) int64 { return cmp.Or(int64(p.KVBytes),
 func (c Config) Bucket(owner string, p events.Policy) jetstream.KeyValueConfig {
 	size := min(c.kvBytes(p), firstBytes)
 	return jetstream.KeyValueConfig{
-		Bucket: KVBucket(owner), Description: "Data of Pinwheel's owner " + owner + ": key <namespace>.<key>", History: 1, MaxBytes: size,
+		Bucket: KVBucket(owner), Description: "Data of Pinwheel's owner " + owner + ": key <namespace>.<key>", History: 1,
+		MaxBytes:       size,
 		LimitMarkerTTL: markers, Replicas: c.Replicas, Storage: jetstream.FileStorage,
 	}
 }

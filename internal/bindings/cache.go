@@ -72,8 +72,10 @@ func (c Config) cacheBytes(p events.Policy) int64 { return cmp.Or(int64(p.CacheB
 func (c Config) CacheStream(owner string, p events.Policy) jetstream.StreamConfig {
 	size := min(c.cacheBytes(p), firstBytes)
 	return jetstream.StreamConfig{
-		Name: resources.BucketStream(CacheBucket(owner)), Description: "Responses that workers of Pinwheel's owner " + owner + " cache",
-		Subjects: []string{"$KV." + CacheBucket(owner) + ".>"}, MaxMsgsPerSubject: 1, MaxBytes: size, Discard: jetstream.DiscardOld,
+		Name: resources.BucketStream(CacheBucket(owner)), Description: "Responses that workers of Pinwheel's owner " + owner +
+			" cache",
+		Subjects: []string{"$KV." + CacheBucket(owner) + ".>"}, MaxMsgsPerSubject: 1, MaxBytes: size,
+		Discard:     jetstream.DiscardOld,
 		AllowDirect: true, AllowMsgTTL: true, Replicas: c.Replicas, Storage: jetstream.FileStorage,
 	}
 }
@@ -113,7 +115,8 @@ func (k *cache) open(ctx context.Context, c *lifecycle.Call, texts int) (stream 
 	}
 	stream, err = k.streams.of(ctx, c.Owner)
 	name, url := sha256.Sum256([]byte(c.Texts[0])), sha256.Sum256([]byte(c.Texts[1]))
-	return stream, "$KV." + CacheBucket(c.Owner) + "." + hex.EncodeToString(name[:16]) + "." + hex.EncodeToString(url[:]), err
+	return stream, "$KV." + CacheBucket(c.Owner) + "." + hex.EncodeToString(name[:16]) + "." + hex.EncodeToString(url[:]),
+		err
 }
 
 func (k *cache) failed(c *lifecycle.Call, err error) error {
@@ -157,7 +160,8 @@ func answerFrom(is head, body []byte, ranges, noneMatch, modifiedSince string) l
 	}
 	if status == http.StatusOK && ranges+noneMatch+modifiedSince != "" {
 		r := &http.Request{Method: http.MethodGet, Header: http.Header{}}
-		for name, value := range map[string]string{"Range": ranges, "If-None-Match": noneMatch, "If-Modified-Since": modifiedSince} {
+		for name, value := range map[string]string{"Range": ranges, "If-None-Match": noneMatch,
+			"If-Modified-Since": modifiedSince} {
 			if value != "" {
 				r.Header.Set(name, value)
 			}
@@ -248,7 +252,8 @@ func (k *cache) remove(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer
 
 // cacheable are the statuses that a cache may keep (RFC 9110 §15.1, and redirects).
 var cacheable = map[int]bool{
-	200: true, 203: true, 300: true, 301: true, 302: true, 303: true, 307: true, 308: true, 404: true, 405: true, 410: true, 414: true, 501: true,
+	200: true, 203: true, 300: true, 301: true, 302: true, 303: true, 307: true, 308: true, 404: true, 405: true,
+	410: true, 414: true, 501: true,
 }
 
 // freshness is how long a shared cache may keep a response (RFC 9111 §3, §4.2.1); 0 = it may not. Without an explicit
@@ -286,7 +291,8 @@ func withoutPrivate(is head) []string {
 	kept := make([]string, 0, len(is.Headers))
 	for i := 0; i+1 < len(is.Headers); i += 2 {
 		name := strings.ToLower(is.Headers[i])
-		if name != "content-length" && !slices.ContainsFunc(names, func(n string) bool { return strings.TrimSpace(n) == name }) {
+		if name != "content-length" &&
+			!slices.ContainsFunc(names, func(n string) bool { return strings.TrimSpace(n) == name }) {
 			kept = append(kept, name, is.Headers[i+1])
 		}
 	}

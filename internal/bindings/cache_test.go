@@ -22,7 +22,8 @@ func (p process) cached(owner, method, body string, texts ...string) lifecycle.A
 	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
 	defer cancel()
 	a, err := p.Bindings.Call(ctx, &lifecycle.Call{
-		Owner: owner, Binding: events.Binding{Kind: events.BindingCache}, Method: method, Texts: texts, Body: []byte(body), Hold: func(int) error { return nil },
+		Owner: owner, Binding: events.Binding{Kind: events.BindingCache}, Method: method, Texts: texts, Body: []byte(body),
+		Hold: func(int) error { return nil },
 	})
 	require.NoError(p, err)
 	return a
@@ -70,7 +71,8 @@ func TestCachedResponsesExpire(t *testing.T) {
 	p := start(t)
 	p.cached("acme", "put", "short", "default", "u", "200", "Cache-Control", "max-age=1")
 	p.cache1m("acme", "v", "long")
-	require.Eventually(t, func() bool { return p.cachedBody("acme", "default", "u") == "" }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return p.cachedBody("acme", "default", "u") == "" }, time.Minute,
+		20*time.Millisecond)
 	require.Equal(t, "long", p.cachedBody("acme", "default", "v"))
 }
 
@@ -82,7 +84,9 @@ func TestCacheIsMade(t *testing.T) {
 	p.cache1m("acme", "u", "1")
 	require.Equal(t, "1", other.cachedBody("acme", "default", "u"))
 	require.NoError(t, p.js.DeleteStream(t.Context(), "KV_"+CacheBucket("acme")))
-	_, err := p.Bindings.Call(t.Context(), &lifecycle.Call{Owner: "acme", Binding: events.Binding{Kind: events.BindingCache}, Method: "match", Texts: make([]string, 5)})
+	_, err := p.Bindings.Call(t.Context(),
+		&lifecycle.Call{Owner: "acme", Binding: events.Binding{Kind: events.BindingCache}, Method: "match",
+			Texts: make([]string, 5)})
 	require.ErrorContains(t, err, "Cache GET failed: 503")
 	p.cache1m("acme", "u", "2")
 	require.Equal(t, "2", p.cachedBody("acme", "default", "u"))
@@ -121,14 +125,17 @@ func TestFreshness(t *testing.T) {
 	require.Zero(t, freshness(200, cookie, now))
 	cookie.Set("Cache-Control", `max-age=60, private="Set-Cookie"`)
 	require.Equal(t, time.Minute, freshness(200, cookie, now))
-	require.Equal(t, []string{"x", "y"}, withoutPrivate(head{200, []string{"Cache-Control", `private="Set-Cookie, cache-control"`, "Set-Cookie", "a=b", "X", "y"}}))
+	require.Equal(t, []string{"x", "y"},
+		withoutPrivate(head{200, []string{"Cache-Control", `private="Set-Cookie, cache-control"`, "Set-Cookie", "a=b", "X",
+			"y"}}))
 }
 
 // What a response has no time for is not kept, and no header makes the cache fail.
 func TestFreshnessOfAnyHeader(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		header := rapid.OneOf(rapid.String(), rapid.StringMatching(`([a-z-]{1,8}(="?[0-9a-zA-Z, ]{0,6}"?)?,? ?){0,5}`)).Draw(t, "header")
+		header := rapid.OneOf(rapid.String(), rapid.StringMatching(`([a-z-]{1,8}(="?[0-9a-zA-Z, ]{0,6}"?)?,? ?){0,5}`)).
+			Draw(t, "header")
 		d := freshness(200, http.Header{"Cache-Control": {header}, "Expires": {header}}, time.Now())
 		require.GreaterOrEqual(t, d, time.Duration(0))
 		require.LessOrEqual(t, d, maxFresh)

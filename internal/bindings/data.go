@@ -30,7 +30,8 @@ func OpenData(nc *nats.Conn, js jetstream.JetStream, cfg Config, owner string, p
 
 func dataOf(k *kv, owner string) *Data {
 	return &Data{store{
-		js: k.js, owner: owner, stream: resources.BucketStream(KVBucket(owner)), kind: events.BindingKV, noun: "namespace", none: ErrNoData, method: k.method,
+		js: k.js, owner: owner, stream: resources.BucketStream(KVBucket(owner)), kind: events.BindingKV, noun: "namespace",
+		none: ErrNoData, method: k.method,
 	}, k}
 }
 
@@ -143,7 +144,8 @@ func (d *Data) Remove(ctx context.Context) error {
 }
 
 func streamsOf(owner string) []string {
-	return []string{resources.BucketStream(KVBucket(owner)), resources.ObjectsStream(ObjectsBucket(owner)), resources.BucketStream(CacheBucket(owner))}
+	return []string{resources.BucketStream(KVBucket(owner)), resources.ObjectsStream(ObjectsBucket(owner)),
+		resources.BucketStream(CacheBucket(owner))}
 }
 
 // store is what an owner has stored by the bindings of one kind.
@@ -178,7 +180,8 @@ func (s *store) call(ctx context.Context, method, name string, body []byte, text
 		return lifecycle.Answer{}, err
 	}
 	c := &lifecycle.Call{
-		Owner: s.owner, Method: method, Binding: events.Binding{Kind: s.kind, Value: name}, Texts: texts, Body: body, Wrote: &atomic.Bool{}, Hold: s.hold,
+		Owner: s.owner, Method: method, Binding: events.Binding{Kind: s.kind, Value: name}, Texts: texts, Body: body,
+		Wrote: &atomic.Bool{}, Hold: s.hold,
 	}
 	c.Wrote.Store(true) // people read the newest
 	if c.Hold == nil {

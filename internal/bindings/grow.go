@@ -57,7 +57,8 @@ func (b backend) told(stream string, err error) error {
 }
 
 // publish stores a message in the stream of an owner. A stream that is full gets more bytes, at most most.
-func (b backend) publish(ctx context.Context, stream string, most int64, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+func (b backend) publish(ctx context.Context, stream string, most int64, m *nats.Msg,
+	opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	for {
 		ack, err := b.js.PublishMsg(ctx, m, opts...)
 		if !resources.IsFull(err) {
@@ -107,7 +108,8 @@ func (b backend) bound(ctx context.Context, stream string, policy int) error {
 	if c.MaxBytes <= int64(policy) {
 		return nil
 	}
-	b.cfg.Log.Info().Str("stream", stream).Int64("from", c.MaxBytes).Int("to", policy).Msg("the owner's policy lowers what the stream may have")
+	b.cfg.Log.Info().Str("stream", stream).Int64("from", c.MaxBytes).Int("to", policy).
+		Msg("the owner's policy lowers what the stream may have")
 	c.MaxBytes = int64(policy)
 	_, err = b.js.UpdateStream(ctx, c)
 	return err

@@ -18,7 +18,8 @@ import (
 // of them its bound. A stream grows with its owner, up to that bound, and one that finds no room says so.
 func TestStreamsOfOwnersReserveByUse(t *testing.T) {
 	t.Parallel()
-	nc, err := natstest.Dial(natstest.StartOptions(t, &server.Options{JetStream: true, StoreDir: natstest.StoreDir(t), JetStreamMaxStore: 92 << 20}))
+	nc, err := natstest.Dial(natstest.StartOptions(t, &server.Options{JetStream: true, StoreDir: natstest.StoreDir(t),
+		JetStreamMaxStore: 92 << 20}))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	p := open(t, nc)

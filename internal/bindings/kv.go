@@ -76,7 +76,8 @@ func checkKey(key string) error {
 	case key == "" || key == "." || key == "..":
 		return fmt.Errorf("400 %q is not allowed as a key name", key)
 	case len(key) > maxKey:
-		return fmt.Errorf("414 UTF-8 encoded length of %d exceeds key length limit of %d.", len(key), maxKey) //nolint:staticcheck // Cloudflare's words
+		//nolint:staticcheck // Cloudflare's words
+		return fmt.Errorf("414 UTF-8 encoded length of %d exceeds key length limit of %d.", len(key), maxKey)
 	}
 	return nil
 }
@@ -202,11 +203,13 @@ func (k *kv) put(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, erro
 	case err != nil:
 		return lifecycle.Answer{}, err
 	case len(metadata) > maxMetadata:
-		return lifecycle.Answer{}, fmt.Errorf("413 Metadata length of %d exceeds limit of %d.", len(metadata), maxMetadata) //nolint:staticcheck // Cloudflare's words
+		//nolint:staticcheck // Cloudflare's words
+		return lifecycle.Answer{}, fmt.Errorf("413 Metadata length of %d exceeds limit of %d.", len(metadata), maxMetadata)
 	case metadata != "" && !json.Valid([]byte(metadata)):
 		return lifecycle.Answer{}, errors.New("400 the metadata is no JSON")
 	case len(c.Body) > MaxValue:
-		return lifecycle.Answer{}, fmt.Errorf("413 Value length of %d exceeds limit of %d.", len(c.Body), MaxValue) //nolint:staticcheck // Cloudflare's words
+		//nolint:staticcheck // Cloudflare's words
+		return lifecycle.Answer{}, fmt.Errorf("413 Value length of %d exceeds limit of %d.", len(c.Body), MaxValue)
 	}
 	m := nats.NewMsg(base(c) + encodeKey(key))
 	m.Data = c.Body
@@ -230,7 +233,8 @@ func expiration(ttl, at string, now time.Time) (time.Time, error) {
 	if ttl != "" {
 		n, err := strconv.ParseInt(ttl, 10, 64)
 		if err != nil || n <= 0 || n > MaxTTL {
-			return time.Time{}, fmt.Errorf("400 Invalid expiration_ttl of %s. Please specify integer greater than 0.", ttl) //nolint:staticcheck // Cloudflare's words
+			//nolint:staticcheck // Cloudflare's words
+			return time.Time{}, fmt.Errorf("400 Invalid expiration_ttl of %s. Please specify integer greater than 0.", ttl)
 		}
 		return now.Add(time.Duration(n) * time.Second), nil
 	}

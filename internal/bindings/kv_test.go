@@ -33,7 +33,8 @@ func open(t *testing.T, nc *nats.Conn) process {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	b, err := New(nc, js, Config{Replicas: 1, KVBytes: 16 << 20, CacheBytes: 8 << 20, Log: zerolog.Nop()}, prometheus.NewRegistry())
+	b, err := New(nc, js, Config{Replicas: 1, KVBytes: 16 << 20, CacheBytes: 8 << 20, Log: zerolog.Nop()},
+		prometheus.NewRegistry())
 	require.NoError(t, err)
 	return process{t, b, js}
 }
@@ -48,7 +49,8 @@ func (p process) call(owner, method, body string, texts ...string) (lifecycle.An
 	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
 	defer cancel()
 	return p.Bindings.Call(ctx, &lifecycle.Call{
-		Owner: owner, Binding: events.Binding{Kind: events.BindingKV, Name: "KV", Value: "space"}, Method: method, Texts: texts, Body: []byte(body),
+		Owner: owner, Binding: events.Binding{Kind: events.BindingKV, Name: "KV", Value: "space"}, Method: method,
+		Texts: texts, Body: []byte(body),
 		Wrote: &atomic.Bool{}, Hold: func(int) error { return nil },
 	})
 }
@@ -86,7 +88,8 @@ func (p process) names(owner, prefix string, limit int) (names []string) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		key := rapid.OneOf(rapid.StringN(1, -1, maxKey), rapid.StringMatching(`([a-z]{0,3}[:/]){0,20}[a-z.*> =]{0,3}x`)).Draw(t, "key")
+		key := rapid.OneOf(rapid.StringN(1, -1, maxKey), rapid.StringMatching(`([a-z]{0,3}[:/]){0,20}[a-z.*> =]{0,3}x`)).
+			Draw(t, "key")
 		tokens := encodeKey(key)
 		back, ok := decodeKey(tokens)
 		require.True(t, ok)
@@ -109,7 +112,8 @@ func TestKeys(t *testing.T) {
 }
 
 func FuzzDecodeKey(f *testing.F) {
-	for _, s := range []string{"user=3A.42", "=", "=4", "=41", "a..b", ".a", "=3a", "=cursors", "a.b", strings.Repeat("=3A.", 20) + "x"} {
+	for _, s := range []string{"user=3A.42", "=", "=4", "=41", "a..b", ".a", "=3a", "=cursors", "a.b",
+		strings.Repeat("=3A.", 20) + "x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, tokens string) {
@@ -145,7 +149,8 @@ func TestOwnersAreApart(t *testing.T) {
 		require.Equal(t, "of "+owner, p.get(owner, "k"))
 		require.Equal(t, []string{"k"}, p.names(owner, "", 0))
 	}
-	for _, key := range []string{"*", ">", "k.>", "../beta/k", "=cursors", "=6B", "$KV.PINWHEEL_KV_beta.space.k", "k\x00", "k\r\nNats-Rollup: all"} {
+	for _, key := range []string{"*", ">", "k.>", "../beta/k", "=cursors", "=6B", "$KV.PINWHEEL_KV_beta.space.k", "k\x00",
+		"k\r\nNats-Rollup: all"} {
 		require.Empty(t, p.get("acme", key), key)
 		_, err := p.call("acme", "delete", "", key)
 		require.NoError(t, err, key)
@@ -197,7 +202,10 @@ func TestValuesExpire(t *testing.T) {
 	a, err := p.call("acme", "list", "", "a", "0", "")
 	require.NoError(t, err)
 	require.Equal(t, []string{"", "at", strconv.FormatInt(at, 10), ""}, a.Texts)
-	require.Eventually(t, func() bool { return len(p.names("acme", "", 0)) == 1 && p.get("acme", "ttl")+p.get("acme", "at") == "" }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return len(p.names("acme", "", 0)) == 1 && p.get("acme", "ttl")+
+			p.get("acme", "at") == ""
+	}, time.Minute, 50*time.Millisecond)
 	s, err := p.js.Stream(t.Context(), "KV_"+KVBucket("acme"))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // and the server removes it
@@ -229,7 +237,8 @@ func TestLists(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want[10], a.Texts[1])
 	for _, c := range []struct{ owner, prefix, cursor string }{
-		{"beta", "user:", cursor}, {"acme", "user", cursor}, {"acme", "user:", cursor[:len(cursor)-1]}, {"acme", "user:", "x" + cursor}, {"acme", "user:", "AAAA"},
+		{"beta", "user:", cursor}, {"acme", "user", cursor}, {"acme", "user:", cursor[:len(cursor)-1]},
+		{"acme", "user:", "x" + cursor}, {"acme", "user:", "AAAA"},
 	} {
 		_, err := p.call(c.owner, "list", "", c.prefix, "10", c.cursor)
 		require.ErrorContains(t, err, "400 Invalid cursor")
@@ -366,12 +375,14 @@ func BenchmarkKV(b *testing.B) {
 	nc := natstest.Connect(b, natstest.Start(b))
 	js, err := jetstream.New(nc)
 	require.NoError(b, err)
-	all, err := New(nc, js, Config{Replicas: 1, KVBytes: 16 << 20, CacheBytes: 8 << 20, Log: zerolog.Nop()}, prometheus.NewRegistry())
+	all, err := New(nc, js, Config{Replicas: 1, KVBytes: 16 << 20, CacheBytes: 8 << 20, Log: zerolog.Nop()},
+		prometheus.NewRegistry())
 	require.NoError(b, err)
 	all.SetPolicy("acme", events.Policy{BindingCalls: 1_000_000})
 	call := func(method, body string, texts ...string) {
 		_, err := all.Call(b.Context(), &lifecycle.Call{
-			Owner: "acme", Binding: events.Binding{Kind: events.BindingKV, Name: "KV", Value: "space"}, Method: method, Texts: texts, Body: []byte(body),
+			Owner: "acme", Binding: events.Binding{Kind: events.BindingKV, Name: "KV", Value: "space"}, Method: method,
+			Texts: texts, Body: []byte(body),
 			Wrote: &atomic.Bool{}, Hold: func(int) error { return nil },
 		})
 		require.NoError(b, err)
@@ -396,7 +407,8 @@ func BenchmarkKV(b *testing.B) {
 		for b.Loop() {
 			for cursor, more := "", true; more; more = cursor != "" {
 				a, err := all.Call(b.Context(), &lifecycle.Call{
-					Owner: "acme", Binding: events.Binding{Kind: events.BindingKV, Name: "KV", Value: "space"}, Method: "list", Texts: []string{"list:", "0", cursor},
+					Owner: "acme", Binding: events.Binding{Kind: events.BindingKV, Name: "KV", Value: "space"}, Method: "list",
+					Texts: []string{"list:", "0", cursor},
 					Wrote: &atomic.Bool{}, Hold: func(int) error { return nil },
 				})
 				require.NoError(b, err)

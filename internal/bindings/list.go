@@ -99,9 +99,11 @@ func (k *kv) list(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, err
 	n, err := strconv.Atoi(c.Texts[1])
 	switch {
 	case len(prefix) > maxKey:
-		return lifecycle.Answer{}, fmt.Errorf("414 UTF-8 encoded length of %d exceeds key length limit of %d.", len(prefix), maxKey) //nolint:staticcheck // Cloudflare's words
+		//nolint:staticcheck // Cloudflare's words
+		return lifecycle.Answer{}, fmt.Errorf("414 UTF-8 encoded length of %d exceeds key length limit of %d.", len(prefix), maxKey)
 	case err != nil || n > maxPage:
-		return lifecycle.Answer{}, fmt.Errorf("400 Invalid key_count_limit of %s. Please specify an integer less than %d.", c.Texts[1], maxPage) //nolint:staticcheck // Cloudflare's words
+		//nolint:staticcheck // Cloudflare's words
+		return lifecycle.Answer{}, fmt.Errorf("400 Invalid key_count_limit of %s. Please specify an integer less than %d.", c.Texts[1], maxPage)
 	case n < 1:
 		n = maxPage
 	}
@@ -118,7 +120,8 @@ func (k *kv) list(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, err
 	}
 	from := 0
 	if after != "" {
-		from, _ = slices.BinarySearchFunc(s.keys, after, func(l listed, name string) int { return strings.Compare(l.name, name) })
+		from, _ = slices.BinarySearchFunc(s.keys, after,
+			func(l listed, name string) int { return strings.Compare(l.name, name) })
 		if from < len(s.keys) && s.keys[from].name == after {
 			from++
 		}
@@ -140,7 +143,8 @@ func (k *kv) list(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, err
 // snapshot lists all keys that begin with the prefix. Only the headers of their values are read.
 func (k *kv) snapshot(ctx context.Context, c *lifecycle.Call, b *bucket, prefix string) (*snapshot, error) {
 	s := &snapshot{owner: c.Owner, base: base(c), prefix: prefix, made: time.Now()}
-	err := b.walk(ctx, walk{filters: filters(s.base, prefix), most: maxListed, hint: "divide keys with : or / and name a longer prefix"}, c.Hold, func(m *stored.Message) int {
+	err := b.walk(ctx, walk{filters: filters(s.base, prefix), most: maxListed,
+		hint: "divide keys with : or / and name a longer prefix"}, c.Hold, func(m *stored.Message) int {
 		l, ok := listedOf(m, s.base, prefix)
 		if !ok {
 			return 0

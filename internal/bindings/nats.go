@@ -41,7 +41,8 @@ func (n *natsCalls) method(name string) method {
 // publish has the arguments subject, "js" to wait until a stream has stored the message or "", and the headers: name,
 // value, name, value. It answers with stream and sequence number of a stored message.
 func (n *natsCalls) publish(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, error) {
-	m, mode, err := n.message(c, func(p events.Policy, s events.NATSSubjects) (owner, worker []string) { return p.NATSPublish, s.Publish })
+	m, mode, err := n.message(c,
+		func(p events.Policy, s events.NATSSubjects) (owner, worker []string) { return p.NATSPublish, s.Publish })
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
@@ -63,7 +64,8 @@ func (n *natsCalls) publish(ctx context.Context, c *lifecycle.Call) (lifecycle.A
 // request has the arguments subject, timeout (milliseconds, "" = the default) and headers. It answers with the headers
 // and the body of the reply.
 func (n *natsCalls) request(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, error) {
-	m, timeout, err := n.message(c, func(p events.Policy, s events.NATSSubjects) (owner, worker []string) { return p.NATSRequest, s.Request })
+	m, timeout, err := n.message(c,
+		func(p events.Policy, s events.NATSSubjects) (owner, worker []string) { return p.NATSRequest, s.Request })
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
@@ -104,7 +106,8 @@ const maxRequest = 15 * 60 * 1000
 
 // message makes the message of a call, and returns its second argument too. lists picks what the owner and the worker
 // may use.
-func (n *natsCalls) message(c *lifecycle.Call, lists func(events.Policy, events.NATSSubjects) (owner, worker []string)) (*nats.Msg, string, error) {
+func (n *natsCalls) message(c *lifecycle.Call,
+	lists func(events.Policy, events.NATSSubjects) (owner, worker []string)) (*nats.Msg, string, error) {
 	if len(c.Texts) < 2 || len(c.Texts)%2 != 0 {
 		return nil, "", fmt.Errorf("400 %d arguments", len(c.Texts))
 	}

@@ -36,10 +36,12 @@ func startBus(t *testing.T) *bus {
 	nc := natstest.Connect(t, natstest.Start(t))
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	all, err := New(nc, js, Config{Replicas: 1, Prefix: "pinwheel", ReplyPrefixes: []string{"replies.{owner}."}, Log: zerolog.Nop()}, prometheus.NewRegistry())
+	all, err := New(nc, js, Config{Replicas: 1, Prefix: "pinwheel", ReplyPrefixes: []string{"replies.{owner}."},
+		Log: zerolog.Nop()}, prometheus.NewRegistry())
 	require.NoError(t, err)
 	all.SetPolicy("acme", events.Policy{NATSPublish: []string{">"}, NATSRequest: []string{">"}, BindingCalls: 1_000_000})
-	return &bus{process: process{t, all, js}, nc: nc, granted: events.NATSSubjects{Publish: []string{">"}, Request: []string{">"}}, room: 64 << 20}
+	return &bus{process: process{t, all, js}, nc: nc, granted: events.NATSSubjects{Publish: []string{">"},
+		Request: []string{">"}}, room: 64 << 20}
 }
 
 func (b *bus) call(method, body string, texts ...string) (lifecycle.Answer, error) {
@@ -48,7 +50,8 @@ func (b *bus) call(method, body string, texts ...string) (lifecycle.Answer, erro
 	value, err := json.Marshal(b.granted)
 	require.NoError(b, err)
 	return b.Bindings.Call(ctx, &lifecycle.Call{
-		Owner: "acme", Binding: events.Binding{Kind: events.BindingNATS, Name: "BUS", Value: string(value)}, Method: method, Texts: texts, Body: []byte(body), Wrote: &atomic.Bool{},
+		Owner: "acme", Binding: events.Binding{Kind: events.BindingNATS, Name: "BUS", Value: string(value)}, Method: method,
+		Texts: texts, Body: []byte(body), Wrote: &atomic.Bool{},
 		Hold: func(n int) error {
 			if b.held.Add(int64(n)) > b.room {
 				return errors.New("no room")
@@ -85,7 +88,8 @@ func TestNATSPublish(t *testing.T) {
 	require.NoError(t, err)
 	list := seen()
 	require.Len(t, list, 1)
-	require.Equal(t, "orders.new body [1 2]", fmt.Sprintf("%s %s %v", list[0].Subject, list[0].Data, list[0].Header["x-a"]))
+	require.Equal(t, "orders.new body [1 2]", fmt.Sprintf("%s %s %v", list[0].Subject, list[0].Data,
+		list[0].Header["x-a"]))
 	_, err = b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.>"}})
 	require.NoError(t, err)
 	a, err := b.call("publish", "body", "orders.new", "js")
@@ -104,7 +108,8 @@ func TestNATSRequest(t *testing.T) {
 		case "large":
 			_ = m.Respond(make([]byte, maxNATSReply-1000))
 		case "larger":
-			_ = m.RespondMsg(&nats.Msg{Data: make([]byte, maxNATSReply-10), Header: nats.Header{"A": []string{strings.Repeat("a", 100)}}})
+			_ = m.RespondMsg(&nats.Msg{Data: make([]byte, maxNATSReply-10),
+				Header: nats.Header{"A": []string{strings.Repeat("a", 100)}}})
 		default:
 			_ = m.RespondMsg(&nats.Msg{Data: append([]byte("re: "), m.Data...), Header: nats.Header{"X-A": []string{"1", "2"}}})
 		}
@@ -135,11 +140,16 @@ func TestNATSForged(t *testing.T) {
 	seen := b.all()
 	long := strings.Repeat("x", 300)
 	for subject, want := range map[string]string{
-		"": "an empty token", "a..b": "an empty token", "a.": "an empty token", "*": "a wildcard", "a.>": "a wildcard", "a.b*c": "a wildcard",
-		"a b": "another character", "a\tb": "another character", "a\r\nPUB pinwheel.x 1\r\nx": "another character", "a\x00": "another character", "ä": "another character",
-		"$JS.API.STREAM.DELETE.PINWHEEL_EVENTS": "those of NATS itself", "$KV.PINWHEEL_WORKERS.acme.w": "those of NATS itself", "$SYS.REQ.SERVER.PING": "those of NATS itself",
-		"_INBOX.abc.def": "those of NATS itself", "_R_.x": "those of NATS itself", "pinwheel": "the fleet's own", "pinwheel.events.task.beta.w": "the fleet's own",
-		"pinwheel.owner.beta.workers.list": "the fleet's own", "pinwheel.control.dead.list": "the fleet's own", "replies.acme.1": "the fleet's own", "replies.beta.1": "the fleet's own",
+		"": "an empty token", "a..b": "an empty token", "a.": "an empty token", "*": "a wildcard", "a.>": "a wildcard",
+		"a.b*c": "a wildcard",
+		"a b":   "another character", "a\tb": "another character", "a\r\nPUB pinwheel.x 1\r\nx": "another character",
+		"a\x00": "another character", "ä": "another character",
+		"$JS.API.STREAM.DELETE.PINWHEEL_EVENTS": "those of NATS itself",
+		"$KV.PINWHEEL_WORKERS.acme.w":           "those of NATS itself", "$SYS.REQ.SERVER.PING": "those of NATS itself",
+		"_INBOX.abc.def": "those of NATS itself", "_R_.x": "those of NATS itself", "pinwheel": "the fleet's own",
+		"pinwheel.events.task.beta.w":      "the fleet's own",
+		"pinwheel.owner.beta.workers.list": "the fleet's own", "pinwheel.control.dead.list": "the fleet's own",
+		"replies.acme.1": "the fleet's own", "replies.beta.1": "the fleet's own",
 		long: "has 300 bytes",
 	} {
 		for _, method := range []string{"publish", "request"} {
@@ -149,8 +159,10 @@ func TestNATSForged(t *testing.T) {
 	}
 	seen()
 	for _, header := range [][2]string{
-		{"Nats-Msg-Id", "1"}, {"nAtS-rollup", "all"}, {"Nats-Expected-Stream", "x"}, {"Status", "503"}, {"Description", "x"}, {"Dead-Letter-Seq", "1"}, {"Reply-To", "x"}, {"reply-to", "x"},
-		{"", "x"}, {"a b", "x"}, {"a:", "x"}, {"a\r\nb", "x"}, {"ä", "x"}, {"a", "x\r\nNats-Rollup: all"}, {"a", "x\ny"}, {"a", "\x00"}, {"a", strings.Repeat("x", maxNATSHeaders)},
+		{"Nats-Msg-Id", "1"}, {"nAtS-rollup", "all"}, {"Nats-Expected-Stream", "x"}, {"Status", "503"}, {"Description", "x"},
+		{"Dead-Letter-Seq", "1"}, {"Reply-To", "x"}, {"reply-to", "x"},
+		{"", "x"}, {"a b", "x"}, {"a:", "x"}, {"a\r\nb", "x"}, {"ä", "x"}, {"a", "x\r\nNats-Rollup: all"}, {"a", "x\ny"},
+		{"a", "\x00"}, {"a", strings.Repeat("x", maxNATSHeaders)},
 	} {
 		_, err := b.call("publish", "", "x", "", header[0], header[1])
 		require.Error(t, err, header[0])
@@ -199,17 +211,20 @@ func TestNATSManyCalls(t *testing.T) {
 	all.Wait()
 	require.EqualValues(t, 5000, failed.Load())
 	require.NoError(t, b.nc.Flush())
-	require.Eventually(t, func() bool { n, err := sub.Delivered(); return err == nil && n == 5000 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { n, err := sub.Delivered(); return err == nil && n == 5000 }, time.Minute,
+		time.Millisecond)
 }
 
 func FuzzNATSSubject(f *testing.F) {
 	for _, s := range []string{"a.b", "$JS.API", "_INBOX.x", "pinwheel.events.task.a.b", "a..b", "a b", "replies.a.b"} {
 		f.Add(s)
 	}
-	n := &natsCalls{backend{cfg: Config{Prefix: "pinwheel", ReplyPrefixes: []string{"replies.{owner}."}}, policy: func(string) events.Policy { return events.Policy{NATSPublish: []string{">"}} }}}
+	n := &natsCalls{backend{cfg: Config{Prefix: "pinwheel", ReplyPrefixes: []string{"replies.{owner}."}},
+		policy: func(string) events.Policy { return events.Policy{NATSPublish: []string{">"}} }}}
 	f.Fuzz(func(t *testing.T, subject string) {
 		c := &lifecycle.Call{Owner: "acme", Binding: events.Binding{Value: `{"publish":[">"]}`}, Texts: []string{subject, ""}}
-		m, _, err := n.message(c, func(p events.Policy, s events.NATSSubjects) (owner, worker []string) { return p.NATSPublish, s.Publish })
+		m, _, err := n.message(c,
+			func(p events.Policy, s events.NATSSubjects) (owner, worker []string) { return p.NATSPublish, s.Publish })
 		if err == nil {
 			require.Regexp(t, `^[!-)+-=?-~]+$`, m.Subject)
 			require.NotRegexp(t, `^[$_]|^pinwheel(\.|$)|^replies\.|\.\.|^\.|\.$`, m.Subject)

@@ -31,7 +31,8 @@ func OpenObjects(nc *nats.Conn, js jetstream.JetStream, cfg Config, owner string
 
 func objectsOf(o *objects, owner string) *ObjectData {
 	return &ObjectData{store{
-		js: o.js, owner: owner, stream: named{owner: owner}.stream(), kind: events.BindingObjects, noun: "bucket", none: ErrNoObjects, method: o.method,
+		js: o.js, owner: owner, stream: named{owner: owner}.stream(), kind: events.BindingObjects, noun: "bucket",
+		none: ErrNoObjects, method: o.method,
 	}, o}
 }
 
@@ -55,7 +56,8 @@ func readObject(text string) (*Object, error) {
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return nil, err
 	}
-	return &Object{d.Key, d.Size, d.Etag, time.UnixMilli(d.Uploaded).UTC(), d.HTTP["contentType"], d.Custom, d.Version}, nil
+	return &Object{d.Key, d.Size, d.Etag, time.UnixMilli(d.Uploaded).UTC(), d.HTTP["contentType"], d.Custom, d.Version},
+		nil
 }
 
 // List lists the objects of a bucket whose keys begin with prefix, sorted by bytes, in pages. It calls each for each
@@ -127,7 +129,8 @@ func (d *ObjectData) Part(ctx context.Context, bucket string, o *Object, at, mos
 	if at >= o.Size {
 		return nil, nil
 	}
-	a, err := d.call(ctx, "get", bucket, nil, append([]string{o.Key, fmt.Sprintf("%d,%d", at, min(most, o.Size-at))}, make([]string, conditionTexts)...)...)
+	a, err := d.call(ctx, "get", bucket, nil, append([]string{o.Key, fmt.Sprintf("%d,%d", at, min(most, o.Size-at))},
+		make([]string, conditionTexts)...)...)
 	if err != nil {
 		return nil, err
 	}

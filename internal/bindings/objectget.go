@@ -109,7 +109,8 @@ func (o *objects) data(ctx context.Context, n named, v *version, part span, lead
 	skip := part.Offset - before
 	for seq := first; uint64(out.Len()) < part.Length; {
 		m, err := o.chunk(ctx, n, v.NUID, seq, leader)
-		if seq == first && before > 0 && (errors.Is(err, errMissing) || err == nil && m.Sequence != first) { // of a stream that was copied
+		// of a stream that was copied
+		if seq == first && before > 0 && (errors.Is(err, errMissing) || err == nil && m.Sequence != first) {
 			seq, first, skip, before = 1, 1, part.Offset, 0
 			continue
 		}

@@ -35,7 +35,8 @@ func (o *objects) list(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
-	l := listing{prefix: c.Texts[0], delimiter: c.Texts[3], after: c.Texts[4], limit: maxPage, http: c.Texts[5] == "1", custom: c.Texts[6] == "1"}
+	l := listing{prefix: c.Texts[0], delimiter: c.Texts[3], after: c.Texts[4], limit: maxPage, http: c.Texts[5] == "1",
+		custom: c.Texts[6] == "1"}
 	if c.Texts[1] != "" {
 		if l.limit, err = strconv.Atoi(c.Texts[1]); err != nil || l.limit < 1 || l.limit > maxPage {
 			return lifecycle.Answer{}, fmt.Errorf("MaxKeys params must be positive integer <= %d. (10022)", maxPage)
@@ -45,7 +46,8 @@ func (o *objects) list(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer
 	signed := l.prefix + "\x00" + l.delimiter
 	var id string
 	if l.shown, id, err = b.readCursor(base, signed, c.Texts[2]); err != nil {
-		return lifecycle.Answer{}, errors.New("Invalid cursor: it is none of a list of this bucket with this prefix and delimiter (10022)") //nolint:staticcheck // Cloudflare's words
+		//nolint:staticcheck // Cloudflare's words
+		return lifecycle.Answer{}, errors.New("Invalid cursor: it is none of a list of this bucket with this prefix and delimiter (10022)")
 	}
 	l.after = max(l.after, l.shown)
 	s := o.lists.get(id, c.Owner, base, l.prefix)
@@ -76,14 +78,16 @@ func (o *objects) list(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer
 // page returns the keys and the delimited prefixes of a page, where the next one begins (after last), and whether there
 // is one.
 func (l *listing) page(all []listed) (keys, prefixes []string, last string, more bool) {
-	from, _ := slices.BinarySearchFunc(all, l.after, func(k listed, name string) int { return strings.Compare(k.name, name) })
+	from, _ := slices.BinarySearchFunc(all, l.after,
+		func(k listed, name string) int { return strings.Compare(k.name, name) })
 	for _, k := range all[from:] {
 		if l.after != "" && k.name == l.after {
 			continue
 		}
 		group := l.group(k.name)
 		// A group is one entry, and the page before had it if it ended there.
-		if group != "" && (len(prefixes) > 0 && prefixes[len(prefixes)-1] == group || l.shown != "" && strings.HasPrefix(l.shown, group)) {
+		if group != "" && (len(prefixes) > 0 && prefixes[len(prefixes)-1] == group || l.shown != "" &&
+			strings.HasPrefix(l.shown, group)) {
 			last = k.name
 			continue
 		}
@@ -112,7 +116,8 @@ func (l *listing) group(key string) string {
 }
 
 // describeAll reads what objects are. Those that are gone meanwhile are left out.
-func (o *objects) describeAll(ctx context.Context, c *lifecycle.Call, b *bucket, l listing, keys []string) ([]string, error) {
+func (o *objects) describeAll(ctx context.Context, c *lifecycle.Call, b *bucket, l listing,
+	keys []string) ([]string, error) {
 	texts := make([]string, len(keys))
 	leader := fromLeader(b, c)
 	err := inParallel(len(keys), func(i int) error {
@@ -144,7 +149,8 @@ func (o *objects) describeAll(ctx context.Context, c *lifecycle.Call, b *bucket,
 func (o *objects) snapshot(ctx context.Context, c *lifecycle.Call, b *bucket, base, prefix string) (*snapshot, error) {
 	s := &snapshot{owner: c.Owner, base: base, prefix: prefix, made: time.Now()}
 	subject := "$O." + ObjectsBucket(c.Owner) + ".M."
-	err := b.walk(ctx, walk{filters: []string{subject + "*"}, most: maxListed, hint: "remove some, of any bucket of the owner"}, c.Hold, func(m *stored.Message) int {
+	err := b.walk(ctx, walk{filters: []string{subject + "*"}, most: maxListed,
+		hint: "remove some, of any bucket of the owner"}, c.Hold, func(m *stored.Message) int {
 		name, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(m.Subject, subject))
 		key, ok := strings.CutPrefix(string(name), base)
 		if err != nil || !ok || !strings.HasPrefix(key, prefix) {
@@ -198,13 +204,14 @@ func (o *objects) sweep(ctx context.Context, b *bucket, owner string, now time.T
 	type chunks struct{ id, object string }
 	var old []chunks
 	free := func(int) error { return nil } // bounded by maxListed
-	err := b.walk(ctx, walk{filters: []string{subjects + ".C.*"}, last: true, most: maxListed}, free, func(m *stored.Message) int {
-		object := m.Header.Get(headerObject)
-		if object != "" && now.Sub(m.Time) > sweepAge {
-			old = append(old, chunks{strings.TrimPrefix(m.Subject, subjects+".C."), object})
-		}
-		return 0
-	})
+	err := b.walk(ctx, walk{filters: []string{subjects + ".C.*"}, last: true, most: maxListed}, free,
+		func(m *stored.Message) int {
+			object := m.Header.Get(headerObject)
+			if object != "" && now.Sub(m.Time) > sweepAge {
+				old = append(old, chunks{strings.TrimPrefix(m.Subject, subjects+".C."), object})
+			}
+			return 0
+		})
 	used := map[string]bool{}
 	if err == nil {
 		err = b.walk(ctx, walk{filters: []string{subjects + ".M.*"}, most: maxListed}, free, func(m *stored.Message) int {

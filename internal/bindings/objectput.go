@@ -91,7 +91,8 @@ func (o *objects) describe(ctx context.Context, b *bucket, u *upload, old *versi
 		m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 		m.Header.Set(headerVersion, u.info.NUID)
 		m.Data = body
-		ack, err := o.publish(ctx, u.stream(), objectBytes(o.policy(u.owner)), m, jetstream.WithExpectLastSequencePerSubject(old.last()))
+		ack, err := o.publish(ctx, u.stream(), objectBytes(o.policy(u.owner)), m,
+			jetstream.WithExpectLastSequencePerSubject(old.last()))
 		var api *jetstream.APIError
 		switch {
 		case err == nil:
@@ -159,7 +160,8 @@ var algorithms = map[string]struct {
 	name string
 	of   func() hash.Hash
 }{
-	"sha1": {"SHA-1", sha1.New}, "sha256": {"SHA-256", sha256.New}, "sha384": {"SHA-384", sha512.New384}, "sha512": {"SHA-512", sha512.New},
+	"sha1": {"SHA-1", sha1.New}, "sha256": {"SHA-256", sha256.New}, "sha384": {"SHA-384", sha512.New384},
+	"sha512": {"SHA-512", sha512.New},
 }
 
 func readPut(c *lifecycle.Call) (*upload, error) {
@@ -172,7 +174,8 @@ func readPut(c *lifecycle.Call) (*upload, error) {
 	}
 	u := &upload{named: n, data: c.Body}
 	if len(u.data) > maxObject {
-		return nil, fmt.Errorf("Your proposed upload of %d bytes exceeds the maximum allowed object size of %d. (100100)", len(u.data), maxObject) //nolint:staticcheck // Cloudflare's words
+		//nolint:staticcheck // Cloudflare's words
+		return nil, fmt.Errorf("Your proposed upload of %d bytes exceeds the maximum allowed object size of %d. (100100)", len(u.data), maxObject)
 	}
 	if u.cond, err = readCondition(c.Texts[3:]); err != nil {
 		return nil, err
@@ -180,9 +183,11 @@ func readPut(c *lifecycle.Call) (*upload, error) {
 	sum := sha256.Sum256(u.data)
 	u.info = jetstream.ObjectInfo{
 		ObjectMeta: jetstream.ObjectMeta{Name: n.name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkBytes}},
-		Bucket:     ObjectsBucket(c.Owner), Size: uint64(len(u.data)), Digest: "SHA-256=" + base64.URLEncoding.EncodeToString(sum[:]),
+		Bucket:     ObjectsBucket(c.Owner), Size: uint64(len(u.data)),
+		Digest: "SHA-256=" + base64.URLEncoding.EncodeToString(sum[:]),
 	}
-	u.info.Headers = nats.Header{headerMD5: {md5Of(u.data)}, headerUploaded: {strconv.FormatInt(time.Now().UnixMilli(), 10)}}
+	u.info.Headers = nats.Header{headerMD5: {md5Of(u.data)},
+		headerUploaded: {strconv.FormatInt(time.Now().UnixMilli(), 10)}}
 	if err := u.readSum(c.Texts[1], strings.ToLower(c.Texts[2])); err != nil {
 		return nil, err
 	}
@@ -239,7 +244,8 @@ func (u *upload) readSum(algorithm, want string) error {
 		u.info.Headers[headerSum] = []string{algorithm + " " + have}
 	}
 	if have != want {
-		return fmt.Errorf("The %s checksum you specified did not match what we received.\nYou provided a %s checksum with value: %s\nActual %s was: %s (10037)", name, name, want, name, have) //nolint:staticcheck // Cloudflare's words
+		//nolint:staticcheck // Cloudflare's words
+		return fmt.Errorf("The %s checksum you specified did not match what we received.\nYou provided a %s checksum with value: %s\nActual %s was: %s (10037)", name, name, want, name, have)
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ func objectBytes(p events.Policy) int64 {
 func ObjectStore(owner string, p events.Policy, replicas int) jetstream.ObjectStoreConfig {
 	size := min(objectBytes(p), firstBytes)
 	return jetstream.ObjectStoreConfig{
-		Bucket: ObjectsBucket(owner), Description: "Objects of Pinwheel's owner " + owner + ": <bucket>/<key>", MaxBytes: size, Replicas: replicas,
+		Bucket: ObjectsBucket(owner), Description: "Objects of Pinwheel's owner " + owner + ": <bucket>/<key>",
+		MaxBytes: size, Replicas: replicas,
 		Storage: jetstream.FileStorage,
 	}
 }
@@ -180,7 +181,8 @@ func (o *objects) read(ctx context.Context, n named, leader bool) (*version, err
 		data = d
 	}
 	// Others may have written it by hand. What cannot be read is no object, and a put replaces it.
-	if json.Unmarshal(data, &v.ObjectInfo) != nil || v.NUID == "" || !plainToken(v.NUID) || v.Opts != nil && v.Opts.Link != nil {
+	if json.Unmarshal(data, &v.ObjectInfo) != nil || v.NUID == "" || !plainToken(v.NUID) || v.Opts != nil &&
+		v.Opts.Link != nil {
 		v.Deleted = true
 	}
 	if ms, err := strconv.ParseInt(v.Headers.Get(headerUploaded), 10, 64); err == nil {
@@ -246,13 +248,15 @@ type span struct {
 
 // httpFields are the fields of httpMetadata, and the headers that have them. cacheExpiry is in milliseconds since 1970.
 var httpFields = [...][2]string{
-	{"contentType", "Content-Type"}, {"contentLanguage", "Content-Language"}, {"contentDisposition", "Content-Disposition"},
+	{"contentType", "Content-Type"}, {"contentLanguage", "Content-Language"},
+	{"contentDisposition", "Content-Disposition"},
 	{"contentEncoding", "Content-Encoding"}, {"cacheControl", "Cache-Control"}, {"cacheExpiry", "Pinwheel-Expires"},
 }
 
 // describe returns the JSON of an object. part is nil where Cloudflare's result has no range.
 func (v *version) describe(key string, part *span, http, custom bool) string {
-	d := described{Key: key, Version: v.NUID, Size: v.Size, Etag: v.etag(), Uploaded: v.uploaded.UnixMilli(), Range: part, Sums: map[string]string{}}
+	d := described{Key: key, Version: v.NUID, Size: v.Size, Etag: v.etag(), Uploaded: v.uploaded.UnixMilli(), Range: part,
+		Sums: map[string]string{}}
 	if sum := v.Headers.Get(headerMD5); sum != "" {
 		d.Sums["md5"] = sum
 	}

@@ -43,11 +43,13 @@ func write(url string) error {
 	if err != nil {
 		return err
 	}
-	o := newObjects(backend{nc, js, Config{Replicas: 1, Log: zerolog.Nop()}, func(string) events.Policy { return events.Policy{} }, nil}, &lists{})
+	o := newObjects(backend{nc, js, Config{Replicas: 1, Log: zerolog.Nop()},
+		func(string) events.Policy { return events.Policy{} }, nil}, &lists{})
 	for i := 0; ; i++ {
 		_, err := o.put(context.Background(), &lifecycle.Call{
-			Owner: "acme", Binding: events.Binding{Kind: events.BindingObjects, Value: "files"}, Texts: putting(fmt.Sprint("k", i%4), always),
-			Body: bytes.Repeat([]byte{byte(i)}, 600_000), Wrote: &atomic.Bool{}, Hold: free,
+			Owner: "acme", Binding: events.Binding{Kind: events.BindingObjects, Value: "files"},
+			Texts: putting(fmt.Sprint("k", i%4), always),
+			Body:  bytes.Repeat([]byte{byte(i)}, 600_000), Wrote: &atomic.Bool{}, Hold: free,
 		})
 		if err != nil {
 			return err
@@ -103,7 +105,8 @@ func TestObjectsOfACluster(t *testing.T) {
 	call := func(o *objects, m method, wrote *atomic.Bool, body []byte, texts ...string) lifecycle.Answer {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		a, err := m(ctx, &lifecycle.Call{Owner: "acme", Binding: events.Binding{Kind: events.BindingObjects, Value: "files"}, Texts: texts, Body: body, Wrote: wrote, Hold: free})
+		a, err := m(ctx, &lifecycle.Call{Owner: "acme", Binding: events.Binding{Kind: events.BindingObjects, Value: "files"},
+			Texts: texts, Body: body, Wrote: wrote, Hold: free})
 		require.NoError(t, err)
 		return a
 	}
@@ -112,7 +115,9 @@ func TestObjectsOfACluster(t *testing.T) {
 		nc := c.Connect(i)
 		js, err := jetstream.New(nc)
 		require.NoError(t, err)
-		processes = append(processes, newObjects(backend{nc, js, Config{Replicas: 3, Log: zerolog.Nop()}, func(string) events.Policy { return events.Policy{} }, nil}, &lists{}))
+		processes = append(processes,
+			newObjects(backend{nc, js, Config{Replicas: 3, Log: zerolog.Nop()},
+				func(string) events.Policy { return events.Policy{} }, nil}, &lists{}))
 	}
 	for i := range 9 {
 		o, wrote := processes[i%3], &atomic.Bool{}
@@ -120,7 +125,8 @@ func TestObjectsOfACluster(t *testing.T) {
 		call(o, o.put, wrote, data, putting("k", always)...)
 		require.True(t, wrote.Load())
 		require.Equal(t, data, call(o, o.get, wrote, nil, append([]string{"k", ""}, always...)...).Body)
-		require.Empty(t, call(o, o.put, &atomic.Bool{}, data, putting("k", []string{"", "*", "", "", ""})...).Texts, "it is there")
+		require.Empty(t, call(o, o.put, &atomic.Bool{}, data, putting("k", []string{"", "*", "", "", ""})...).Texts,
+			"it is there")
 		call(o, o.remove, wrote, nil, "k")
 		require.Empty(t, call(o, o.head, wrote, nil, "k").Texts)
 	}

@@ -28,11 +28,13 @@ import (
 var free = func(int) error { return nil }
 
 // inBucket calls a method of an objects binding of an owner to the bucket "files".
-func (p process) inBucket(owner, method string, body []byte, hold func(int) error, texts ...string) (lifecycle.Answer, error) {
+func (p process) inBucket(owner, method string, body []byte, hold func(int) error,
+	texts ...string) (lifecycle.Answer, error) {
 	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
 	defer cancel()
 	return p.Bindings.Call(ctx, &lifecycle.Call{
-		Owner: owner, Binding: events.Binding{Kind: events.BindingObjects, Name: "FILES", Value: "files"}, Method: method, Texts: texts, Body: body,
+		Owner: owner, Binding: events.Binding{Kind: events.BindingObjects, Name: "FILES", Value: "files"}, Method: method,
+		Texts: texts, Body: body,
 		Wrote: &atomic.Bool{}, Hold: hold,
 	})
 }
@@ -105,9 +107,11 @@ func TestObjectsOfAllSizes(t *testing.T) {
 		data, key := large(size), fmt.Sprint("dir/size ", size)
 		p.putObject("acme", key, data)
 		require.True(t, bytes.Equal(data, p.object("acme", key, "")), size)
-		for _, r := range [][2]int{{0, 1}, {chunkBytes - 1, 2}, {chunkBytes, 1}, {3*chunkBytes + 5, chunkBytes}, {size - 1, 1}} {
+		for _, r := range [][2]int{{0, 1}, {chunkBytes - 1, 2}, {chunkBytes, 1}, {3*chunkBytes + 5, chunkBytes},
+			{size - 1, 1}} {
 			if r[0] >= 0 && r[0]+r[1] <= size {
-				require.True(t, bytes.Equal(data[r[0]:r[0]+r[1]], p.object("acme", key, fmt.Sprintf("%d,%d", r[0], r[1]))), "%d %v", size, r)
+				require.True(t, bytes.Equal(data[r[0]:r[0]+r[1]], p.object("acme", key, fmt.Sprintf("%d,%d", r[0], r[1]))), "%d %v",
+					size, r)
 			}
 		}
 		store, err := p.js.ObjectStore(t.Context(), ObjectsBucket("acme"))
@@ -132,7 +136,8 @@ func TestObjectsOfTheNATSCommand(t *testing.T) {
 	store, err := p.js.ObjectStore(t.Context(), ObjectsBucket("acme"))
 	require.NoError(t, err)
 	data := large(300_000)
-	_, err = store.Put(t.Context(), jetstream.ObjectMeta{Name: "files/foreign", Opts: &jetstream.ObjectMetaOptions{ChunkSize: 1000}}, bytes.NewReader(data))
+	_, err = store.Put(t.Context(), jetstream.ObjectMeta{Name: "files/foreign",
+		Opts: &jetstream.ObjectMetaOptions{ChunkSize: 1000}}, bytes.NewReader(data))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, p.object("acme", "foreign", "")))
 	require.True(t, bytes.Equal(data[200_000:200_010], p.object("acme", "foreign", "200000,10")))
@@ -145,7 +150,8 @@ func TestObjectsOfTheNATSCommand(t *testing.T) {
 	require.Nil(t, p.object("acme", "foreign", ""))
 	p.putObject("acme", "foreign", []byte("mine"))
 	require.Equal(t, "mine", string(p.object("acme", "foreign", "")))
-	for _, text := range []string{"", "{", `{"nuid":"> "}`, `{"nuid":"x","size":9999999999999}`, `{"nuid":"gone","size":5,"headers":{"Pinwheel-Chunks":["1+9999999999"]}}`} {
+	for _, text := range []string{"", "{", `{"nuid":"> "}`, `{"nuid":"x","size":9999999999999}`,
+		`{"nuid":"gone","size":5,"headers":{"Pinwheel-Chunks":["1+9999999999"]}}`} {
 		_, err := p.js.Publish(t.Context(), named{"acme", "files/broken"}.meta(), []byte(text))
 		require.NoError(t, err)
 		a, err := p.inBucket("acme", "get", nil, free, append([]string{"broken", ""}, always...)...)
@@ -161,7 +167,8 @@ func TestObjectsOfOwnersAreApart(t *testing.T) {
 	p := start(t)
 	p.putObject("beta", "k", []byte("beta's"))
 	odd := []string{
-		"../PINWHEEL_OBJ_beta/files/k", "..", ".", "/", "", "a\x00b", "\r\nNats-Rollup: all", "*", ">", "$O.PINWHEEL_OBJ_beta.M.x", "files/k", strings.Repeat("k", maxObjectKey),
+		"../PINWHEEL_OBJ_beta/files/k", "..", ".", "/", "", "a\x00b", "\r\nNats-Rollup: all", "*", ">",
+		"$O.PINWHEEL_OBJ_beta.M.x", "files/k", strings.Repeat("k", maxObjectKey),
 		"\xff\xfe", "k\x1b", "../k", "files", "é", strings.Repeat("/", 500),
 	}
 	for i, key := range odd {
@@ -269,7 +276,8 @@ func TestObjectsAtTheSameTime(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(first.Texts[0]), &d))
 	for i := range 8 {
 		wg.Go(func() {
-			a, err := p.inBucket("acme", "put", []byte{2, byte(i)}, free, putting("once", []string{"=" + d.Etag, "", "", "", ""})...)
+			a, err := p.inBucket("acme", "put", []byte{2, byte(i)}, free,
+				putting("once", []string{"=" + d.Etag, "", "", "", ""})...)
 			if err == nil && len(a.Texts) > 0 {
 				changed.Add(1)
 			}
@@ -318,7 +326,9 @@ func TestPagesOfObjects(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOfDistinct(rapid.StringMatching(`[a-c/]{1,6}`), rapid.ID[string]).Draw(t, "keys")
 		slices.Sort(keys)
-		l := listing{prefix: rapid.StringMatching(`[a-c/]{0,2}`).Draw(t, "prefix"), delimiter: rapid.SampledFrom([]string{"", "/", "b", "ab"}).Draw(t, "delimiter"), limit: rapid.IntRange(1, 4).Draw(t, "limit")}
+		l := listing{prefix: rapid.StringMatching(`[a-c/]{0,2}`).Draw(t, "prefix"),
+			delimiter: rapid.SampledFrom([]string{"", "/", "b", "ab"}).Draw(t, "delimiter"), limit: rapid.IntRange(1, 4).
+					Draw(t, "limit")}
 		l.after = rapid.StringMatching(`[a-c/]{0,3}`).Draw(t, "startAfter")
 		var all []listed
 		var wantKeys, wantPrefixes []string
@@ -367,13 +377,15 @@ func TestListsOfObjects(t *testing.T) {
 	b, err := list(other, a.Texts[0], "k")
 	require.NoError(t, err)
 	require.Contains(t, b.Texts[2], `"key":"k12"`)
-	for _, cursor := range []string{"!!!", "AAAA", a.Texts[0] + "A", base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat("x", 40)))} {
+	for _, cursor := range []string{"!!!", "AAAA", a.Texts[0] + "A",
+		base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat("x", 40)))} {
 		_, err = list(p, cursor, "k")
 		require.ErrorContains(t, err, "list: Invalid cursor")
 	}
 	_, err = list(p, a.Texts[0], "k0")
 	require.ErrorContains(t, err, "list: Invalid cursor")
-	_, err = p.inBucket("acme", "list", nil, func(n int) error { return fmt.Errorf("%d bytes are too many", n) }, "", "", "", "", "", "", "")
+	_, err = p.inBucket("acme", "list", nil, func(n int) error { return fmt.Errorf("%d bytes are too many", n) }, "", "",
+		"", "", "", "", "")
 	require.ErrorContains(t, err, "429")
 }
 
@@ -406,7 +418,8 @@ func TestArgumentsOfObjectsAreChecked(t *testing.T) {
 		}
 	}
 	p.putObject("acme", "k", large(1000))
-	_, err := p.inBucket("acme", "get", nil, func(n int) error { return fmt.Errorf("%d bytes are too many", n) }, append([]string{"k", "10,20"}, always...)...)
+	_, err := p.inBucket("acme", "get", nil, func(n int) error { return fmt.Errorf("%d bytes are too many", n) },
+		append([]string{"k", "10,20"}, always...)...)
 	require.ErrorContains(t, err, "get: 20 bytes are too many")
 }
 
@@ -425,7 +438,8 @@ func FuzzCondition(f *testing.F) {
 }
 
 func FuzzRange(f *testing.F) {
-	for _, s := range []string{"", ",", "1,2", "-5", "hbytes=0-1", "hbytes=-1", "hbytes=5-", "h", "18446744073709551615,18446744073709551615", "hbytes=0-18446744073709551615"} {
+	for _, s := range []string{"", ",", "1,2", "-5", "hbytes=0-1", "hbytes=-1", "hbytes=5-", "h",
+		"18446744073709551615,18446744073709551615", "hbytes=0-18446744073709551615"} {
 		f.Add(s, uint64(10))
 	}
 	f.Fuzz(func(t *testing.T, text string, size uint64) {
@@ -440,9 +454,11 @@ func BenchmarkObjects(b *testing.B) {
 	nc := natstest.Connect(b, natstest.Start(b))
 	js, err := jetstream.New(nc)
 	require.NoError(b, err)
-	o := newObjects(backend{nc, js, Config{Replicas: 1}, func(string) events.Policy { return events.Policy{ObjectBytes: 1 << 30} }, nil}, &lists{})
+	o := newObjects(backend{nc, js, Config{Replicas: 1},
+		func(string) events.Policy { return events.Policy{ObjectBytes: 1 << 30} }, nil}, &lists{})
 	call := func(m method, body []byte, texts ...string) {
-		_, err := m(b.Context(), &lifecycle.Call{Owner: "acme", Binding: events.Binding{Value: "files"}, Texts: texts, Body: body, Wrote: &atomic.Bool{}, Hold: free})
+		_, err := m(b.Context(), &lifecycle.Call{Owner: "acme", Binding: events.Binding{Value: "files"}, Texts: texts,
+			Body: body, Wrote: &atomic.Bool{}, Hold: free})
 		require.NoError(b, err)
 	}
 	for _, size := range []int{1 << 10, 1 << 20, 25 << 20} {

@@ -25,7 +25,8 @@ func (b *Bindings) Objects(owner string, hold func(bytes int) error) *ObjectData
 // KeyPage calls each for at most limit keys of a namespace that begin with prefix, sorted by bytes, until it returns
 // false: such a key is left to the next page. cursor is "" for the first page. It returns the cursor of the next page,
 // "" for none.
-func (d *Data) KeyPage(ctx context.Context, namespace, prefix, cursor string, limit int, each func(Key) bool) (string, error) {
+func (d *Data) KeyPage(ctx context.Context, namespace, prefix, cursor string, limit int,
+	each func(Key) bool) (string, error) {
 	if err := d.exists(ctx); err != nil {
 		return "", err
 	}
@@ -49,7 +50,8 @@ func (d *Data) KeyPage(ctx context.Context, namespace, prefix, cursor string, li
 }
 
 // ObjectPage calls each for objects of a bucket, as KeyPage does.
-func (d *ObjectData) ObjectPage(ctx context.Context, bucket, prefix, cursor string, limit int, each func(*Object) bool) (string, error) {
+func (d *ObjectData) ObjectPage(ctx context.Context, bucket, prefix, cursor string, limit int,
+	each func(*Object) bool) (string, error) {
 	if err := d.exists(ctx); err != nil {
 		return "", err
 	}

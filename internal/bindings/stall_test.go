@@ -55,7 +55,8 @@ func TestListsAreWholeOrFail(t *testing.T) {
 	p.put("acme", "first", "v")
 	metadata := `{"long":"` + strings.Repeat("x", 900) + `"}`
 	for i := range keys - 1 {
-		m := &nats.Msg{Subject: fmt.Sprintf("$KV.%s.space.k%03d", KVBucket("acme"), i), Header: nats.Header{headerMetadata: {metadata}}}
+		m := &nats.Msg{Subject: fmt.Sprintf("$KV.%s.space.k%03d", KVBucket("acme"), i),
+			Header: nats.Header{headerMetadata: {metadata}}}
 		_, err := p.js.PublishMsg(t.Context(), m)
 		require.NoError(t, err)
 	}
@@ -66,7 +67,8 @@ func TestListsAreWholeOrFail(t *testing.T) {
 	context.AfterFunc(ctx, func() { close(way.open) })
 	way.left.Store(keys * 900 / 2)
 	a, err := p.Bindings.Call(ctx, &lifecycle.Call{
-		Owner: "acme", Binding: events.Binding{Kind: events.BindingKV, Name: "KV", Value: "space"}, Method: "list", Texts: []string{"", "1000", ""},
+		Owner: "acme", Binding: events.Binding{Kind: events.BindingKV, Name: "KV", Value: "space"}, Method: "list",
+		Texts: []string{"", "1000", ""},
 		Wrote: &atomic.Bool{}, Hold: func(int) error { return nil },
 	})
 	require.Error(t, err, "%d of %d keys", len(a.Texts)/3, keys)

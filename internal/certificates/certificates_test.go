@@ -33,7 +33,8 @@ func TestProcessesShareACertificate(t *testing.T) {
 	keys, err := kv.Keys(t.Context())
 	require.NoError(t, err)
 	dir := prefix(f.ca.Directory)
-	require.ElementsMatch(t, []string{dir + "account", dir + "cert." + shop, dir + "owner.acme"}, keys, "the answer to the challenge was removed")
+	require.ElementsMatch(t, []string{dir + "account", dir + "cert." + shop, dir + "owner.acme"}, keys,
+		"the answer to the challenge was removed")
 	for _, key := range keys {
 		e, err := kv.Get(t.Context(), key)
 		require.NoError(t, err)
@@ -65,7 +66,8 @@ func TestStrangersCauseNoOrder(t *testing.T) {
 	f := newFleet(t, shop, "under_score.acme.example", "127.0.0.1", "acme")
 	p := f.start(f.port)
 	for _, host := range []string{
-		"other.acme.example", "deep.shop.acme.example", "*.acme.example", "acme", "under_score.acme.example", "a..b", strings.Repeat("a.", 126) + "aa.example", strings.Repeat("a", 64) + ".example", "", "1.2.3.4",
+		"other.acme.example", "deep.shop.acme.example", "*.acme.example", "acme", "under_score.acme.example", "a..b",
+		strings.Repeat("a.", 126) + "aa.example", strings.Repeat("a", 64) + ".example", "", "1.2.3.4",
 	} {
 		p.refuses(host)
 	}
@@ -89,7 +91,8 @@ func TestHostsOfAnOwnerAreBounded(t *testing.T) {
 	require.Equal(t, []string{shop, blog, "www.beta.example"}, f.ca.Orders())
 
 	f.hosts.set(blog, "")
-	require.Eventually(t, func() bool { _, err := p.connect("third.acme.example"); return err == nil }, enough, 10*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := p.connect("third.acme.example"); return err == nil }, enough,
+		10*time.Millisecond)
 	p.refuses(blog)
 	_, err := f.bucket().Get(t.Context(), prefix(f.ca.Directory)+"cert."+blog)
 	require.Error(t, err, "its certificate is gone")

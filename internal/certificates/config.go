@@ -102,6 +102,7 @@ type times struct {
 }
 
 var defaultTimes = times{
-	wait: 9 * time.Second, token: 3 * time.Second, order: 2 * time.Minute, lost: 3 * time.Minute, again: 5 * time.Second, account: time.Minute, backoff: 5 * time.Minute, longest: 4 * time.Hour,
+	wait: 9 * time.Second, token: 3 * time.Second, order: 2 * time.Minute, lost: 3 * time.Minute, again: 5 * time.Second,
+	account: time.Minute, backoff: 5 * time.Minute, longest: 4 * time.Hour,
 	recent: time.Minute, renew: 60 * 24 * time.Hour, look: time.Minute, pass: 5 * time.Minute,
 }

@@ -55,7 +55,8 @@ func (s *hostOrders) failed(t times, wait time.Duration) {
 
 // reserve begins an order, if the ledger allows it. mine reports whether the owner still has a host. gone are those
 // that it has not, and that had to leave their place.
-func (l *ledger) reserve(host string, renewal bool, c Config, t times, mine func(string) bool, now time.Time) (gone []string, err error) {
+func (l *ledger) reserve(host string, renewal bool, c Config, t times, mine func(string) bool,
+	now time.Time) (gone []string, err error) {
 	s := l.Hosts[host]
 	if s == nil {
 		if gone = l.makeRoom(c.OwnerHosts, mine); len(l.Hosts) >= c.OwnerHosts {
@@ -82,7 +83,8 @@ func (l *ledger) reserve(host string, renewal bool, c Config, t times, mine func
 			l.Orders = l.Orders[1:]
 		}
 		if most := ordersPerHost * c.OwnerHosts; len(l.Orders) >= most {
-			return nil, &later{at: time.Unix(l.Orders[0], 0).Add(week), why: fmt.Errorf("the owner has caused %d orders of certificates in a week, and no more are allowed", most)}
+			return nil, &later{at: time.Unix(l.Orders[0], 0).Add(week), why: fmt.Errorf("the owner has caused %d orders of certificates in a week, and no more are allowed",
+				most)}
 		}
 		l.Orders = append(l.Orders, now.Unix())
 	}

@@ -66,7 +66,8 @@ var (
 )
 
 // Open creates the bucket, or updates it to what it should be. Run comes next.
-func Open(ctx context.Context, js jetstream.JetStream, c Config, hosts Hosts, log zerolog.Logger, reg prometheus.Registerer) (*Manager, error) {
+func Open(ctx context.Context, js jetstream.JetStream, c Config, hosts Hosts, log zerolog.Logger,
+	reg prometheus.Registerer) (*Manager, error) {
 	if _, err := (&resources.Reconciler{JS: js, Log: log}).Bucket(ctx, bucket(c.Replicas)); err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
 	}
@@ -75,7 +76,8 @@ func Open(ctx context.Context, js jetstream.JetStream, c Config, hosts Hosts, lo
 	}, []string{"outcome"})
 	m := &Manager{
 		store: &store{js: js, replicas: c.Replicas, ids: c.Identities, log: log, mirror: newMirror(prefix(c.Directory), log)},
-		cfg:   c, hosts: hosts, log: log, times: defaultTimes, issued: orders.WithLabelValues("issued"), failed: orders.WithLabelValues("failed"),
+		cfg:   c, hosts: hosts, log: log, times: defaultTimes, issued: orders.WithLabelValues("issued"),
+		failed:  orders.WithLabelValues("failed"),
 		refused: orders.WithLabelValues("refused"), known: map[string]*host{}, under: map[string]int{},
 	}
 	return m, reg.Register(orders)
@@ -344,7 +346,8 @@ func (m *Manager) renew() {
 		if !m.hosts.Serves(name) {
 			continue
 		}
-		if h := m.load(name); h.cert != nil && h.work == nil && !time.Now().Before(h.until) && !time.Now().Before(m.times.due(h.cert.Leaf)) {
+		if h := m.load(name); h.cert != nil && h.work == nil && !time.Now().Before(h.until) && !time.Now().
+			Before(m.times.due(h.cert.Leaf)) {
 			if err := m.begin(h); err != nil {
 				m.log.Debug().Err(err).Str("host", name).Msg("a certificate is renewed later")
 			}

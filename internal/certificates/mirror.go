@@ -34,7 +34,8 @@ type value struct {
 }
 
 func newMirror(prefix string, log zerolog.Logger) *mirror {
-	return &mirror{prefix: prefix, log: log, ready: make(chan struct{}), values: map[string]value{}, changed: make(chan struct{})}
+	return &mirror{prefix: prefix, log: log, ready: make(chan struct{}), values: map[string]value{},
+		changed: make(chan struct{})}
 }
 
 // get returns a value, and what is closed at the next change of any.
@@ -114,7 +115,8 @@ func (m *mirror) settle(pass int) {
 
 // watch follows the bucket until ctx is done. Each pass reads all of it again, because a watch may have died unnoticed,
 // and a bucket may have been created again.
-func (m *mirror) watch(ctx context.Context, open func(context.Context) (jetstream.KeyValue, error), each, again time.Duration) {
+func (m *mirror) watch(ctx context.Context, open func(context.Context) (jetstream.KeyValue, error), each,
+	again time.Duration) {
 	for pass := 1; ctx.Err() == nil; pass++ {
 		limit, cancel := context.WithTimeout(ctx, each)
 		err := m.follow(limit, open, pass)

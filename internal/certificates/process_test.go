@@ -66,7 +66,8 @@ type fleet struct {
 
 func newFleet(t *testing.T, hosts ...string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, nats: natstest.Start(t), port: natstest.FreePort(t), hosts: &served{by: map[string]string{}}, keys: newKey(t)}
+	f := &fleet{t: t, nats: natstest.Start(t), port: natstest.FreePort(t), hosts: &served{by: map[string]string{}},
+		keys: newKey(t)}
 	f.ca = acmetest.Start(t, f.port, 90*24*time.Hour)
 	f.ca.Prompt()
 	for _, h := range hosts {
@@ -128,7 +129,8 @@ func (f *fleet) start(port int, change ...func(*Config, *times)) *process {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { p.Run(ctx) })
-	l, err := tls.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port), &tls.Config{GetCertificate: p.Get, NextProtos: []string{"h2", acme.ALPNProto}})
+	l, err := tls.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port),
+		&tls.Config{GetCertificate: p.Get, NextProtos: []string{"h2", acme.ALPNProto}})
 	require.NoError(f.t, err)
 	p.addr = l.Addr().String()
 	running.Go(func() { accept(l, &running) })

@@ -114,7 +114,10 @@ func (s *store) write(ctx context.Context, key string, text []byte) error {
 
 // purge removes a key. The error is only logged: what is left goes after a time.
 func (s *store) purge(ctx context.Context, key string) {
-	err := s.do(context.WithoutCancel(ctx), key, func(ctx context.Context, kv jetstream.KeyValue, whole string) error { return kv.Purge(ctx, whole) })
+	err := s.do(context.WithoutCancel(ctx), key, func(ctx context.Context, kv jetstream.KeyValue,
+		whole string) error {
+		return kv.Purge(ctx, whole)
+	})
 	if err != nil {
 		s.log.Debug().Err(err).Msg("a value was not removed")
 	}

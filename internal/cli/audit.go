@@ -53,7 +53,8 @@ func changeCells(r *audit.Record) []any {
 	if from == audit.OwnerAPI {
 		from = "owner-api"
 	}
-	return []any{stamped(r.Time), cmp.Or(r.Owner, "-"), brief(r.Action), who(r), brief(from + " " + r.Node), brief(string(r.Request))}
+	return []any{stamped(r.Time), cmp.Or(r.Owner, "-"), brief(r.Action), who(r), brief(from + " " + r.Node),
+		brief(string(r.Request))}
 }
 
 // who describes who made a change. What only the sender says is in quotes.

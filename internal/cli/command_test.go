@@ -54,7 +54,8 @@ func TestBadUsageExits2AndSaysWhatIsAllowed(t *testing.T) {
 		{[]string{"send", "scheduled", "a/b", "--time", "noon"}, `--time "noon": it is a time in RFC 3339`},
 		{[]string{"send", "fetch", "a/b", "--timeout", "0s"}, "--timeout is 0s: it is longer than 0"},
 		{[]string{"send", "fetch", "a/b", "--timeout", "x"}, `invalid argument "x" for "--timeout"`},
-		{[]string{"send", "task", "a/b", "--content-type", "a", "--header", "content-type=b"}, "--content-type and --header Content-Type: choose one"},
+		{[]string{"send", "task", "a/b", "--content-type", "a", "--header", "content-type=b"},
+			"--content-type and --header Content-Type: choose one"},
 		{[]string{"deploy"}, "accepts 1 arg(s), received 0"},
 		{[]string{"deploy", js}, "--owner is missing"},
 		{[]string{"deploy", js, "--owner", "a b"}, `--owner "a b": a name is`},
@@ -128,7 +129,8 @@ func TestAWrongEnvironmentExits2(t *testing.T) {
 func TestHelpExits0(t *testing.T) {
 	t.Parallel()
 	f := alone(t)
-	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "send"}, {"dead", "--help"}, {"dead", "replay", "--help"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "send"}, {"dead", "--help"},
+		{"dead", "replay", "--help"}} {
 		r := f.Pinwheel(args...)
 		require.Zero(t, r.Code, r.Err)
 		require.Contains(t, r.Out, "Examples:\n  pinwheel ", "%q", args)
@@ -142,7 +144,8 @@ func TestWithoutNATSCommandsSayHowToStartIt(t *testing.T) {
 	t.Parallel()
 	f := alone(t)
 	js := write(t, "w.js", "export default { fetch() { return new Response() } }")
-	for _, args := range [][]string{{"workers", "ls"}, {"send", "fetch", "a/b"}, {"dead", "ls"}, {"deploy", js, "--owner", "a"}} {
+	for _, args := range [][]string{{"workers", "ls"}, {"send", "fetch", "a/b"}, {"dead", "ls"},
+		{"deploy", js, "--owner", "a"}} {
 		r := f.Pinwheel(args...)
 		require.Equal(t, 1, r.Code)
 		require.Equal(t, "pinwheel: no NATS answers at nats://127.0.0.1:1; start a fleet with 'pinwheel dev FILE' or 'pinwheel serve', "+
@@ -166,7 +169,8 @@ func TestNATSContexts(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700))
 	srv := natstest.Start(t)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "nats", "context", "there.json"), []byte(`{"url":"`+srv.URL()+`"}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "nats", "context", "there.json"), []byte(`{"url":"`+srv.URL()+`"}`),
+		0o600))
 
 	cfg := fleettest.Config(t)
 	cfg.NatsContext = "there"

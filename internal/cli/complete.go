@@ -23,7 +23,8 @@ type suggest func(ctx context.Context, c *control.Client, args []string, begun s
 
 // suggestions are the words of a command's usage that the shell completes.
 var suggestions = map[string]suggest{
-	"OWNER": owners, "OWNER/WORKER": workers, "OWNER[/WORKER]": workers, "VERSION": versions, "FROM": versions, "TO": versions,
+	"OWNER": owners, "OWNER/WORKER": workers, "OWNER[/WORKER]": workers, "VERSION": versions, "FROM": versions,
+	"TO":              versions,
 	"VERSION[@SHARE]": versions, "ID": letters, "ID...": letters,
 }
 
@@ -48,9 +49,10 @@ func (e *env) completeArgs(c *cobra.Command) {
 	}
 	for flag, of := range map[string]suggest{"owner": owners, "worker": workers} {
 		if c.Flags().Lookup(flag) != nil {
-			_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-				return e.complete(of, args, begun)
-			}) // it fails for flags that the command does not have
+			_ = c.RegisterFlagCompletionFunc(flag,
+				func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+					return e.complete(of, args, begun)
+				}) // it fails for flags that the command does not have
 		}
 	}
 }
@@ -110,7 +112,8 @@ func versions(ctx context.Context, c *control.Client, args []string, begun strin
 }
 
 func letters(ctx context.Context, c *control.Client, _ []string, begun string) (list []string, err error) {
-	found, err := control.Ask(ctx, c, control.DeadList, control.ListLetters{Newest: true, Filter: control.Filter{Limit: mostCompletions}})
+	found, err := control.Ask(ctx, c, control.DeadList,
+		control.ListLetters{Newest: true, Filter: control.Filter{Limit: mostCompletions}})
 	for _, l := range found.Letters {
 		if id := fmt.Sprint(l.ID); strings.HasPrefix(id, begun) {
 			list = append(list, fmt.Sprintf("%s\t%s/%s %s: %s", id, l.Owner, l.Worker, l.Reason, brief(l.Message)))

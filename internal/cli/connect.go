@@ -42,7 +42,8 @@ func (e *env) connectFor(ctx context.Context, owner string) (*control.Remote, er
 func (e *env) dial(owner string, also ...nats.Option) (*nats.Conn, error) {
 	// The server reports a refused message later, out of order; complain prints it. A refused subscription is an error
 	// where it is read.
-	opts := []nats.Option{nats.PermissionErrOnSubscribe(true), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { e.natsErr.Store(&err) })}
+	opts := []nats.Option{nats.PermissionErrOnSubscribe(true),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { e.natsErr.Store(&err) })}
 	if owner != "" {
 		inbox := e.cfg.InboxFor(owner)
 		if isOwner(e) && inbox == strings.TrimSuffix(nats.InboxPrefix, ".") {

@@ -63,8 +63,9 @@ var consoleConnection = []nats.Option{nats.MaxReconnects(-1), nats.ReconnectBufS
 // later.
 func consoleConfig(cfg *config.Config, version string, log zerolog.Logger) console.Config {
 	return console.Config{
-		Addr: cfg.ConsoleAddr, Hosts: cfg.ConsoleHosts, ViewToken: cfg.ConsoleToken, OperateToken: cfg.ControlToken, TraceURL: cfg.ConsoleTraceURL,
-		Prefix: cfg.Prefix, ControlToken: cfg.ControlToken, Log: log,
+		Addr: cfg.ConsoleAddr, Hosts: cfg.ConsoleHosts, ViewToken: cfg.ConsoleToken, OperateToken: cfg.ControlToken,
+		TraceURL: cfg.ConsoleTraceURL,
+		Prefix:   cfg.Prefix, ControlToken: cfg.ControlToken, Log: log,
 		Examine: func(ctx context.Context) []doctor.Line { return examine(ctx, *cfg, version, doctorProgress) },
 	}
 }

@@ -28,7 +28,8 @@ func (s *screen) console(t *testing.T) (base string) {
 // page asks for a page, and returns its status and text.
 func page(t *testing.T, address string) (code int, body string) {
 	t.Helper()
-	client := http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Timeout: time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	r, err := client.Get(address)
 	require.NoError(t, err)
 	defer func() { _ = r.Body.Close() }()
@@ -100,9 +101,12 @@ func TestConsoleAddressIsTaken(t *testing.T) {
 func TestConsoleOfServeNeedsAToken(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*config.Config){
-		"nobody can log in":    func(c *config.Config) { c.ConsoleAddr = "127.0.0.1:0" },
-		"it is host:port":      func(c *config.Config) { c.ConsoleAddr = "8423" },
-		"PINWHEEL_CONTROL_TOK": func(c *config.Config) { c.ControlToken, c.ConsoleToken = "sixteen-characters", "sixteen-characters" },
+		"nobody can log in": func(c *config.Config) { c.ConsoleAddr = "127.0.0.1:0" },
+		"it is host:port":   func(c *config.Config) { c.ConsoleAddr = "8423" },
+		"PINWHEEL_CONTROL_TOK": func(c *config.Config) {
+			c.ControlToken, c.ConsoleToken = "sixteen-characters",
+				"sixteen-characters"
+		},
 	} {
 		cfg := devConfig(t)
 		change(&cfg)

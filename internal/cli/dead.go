@@ -20,7 +20,8 @@ func newDeadCommand(e *env) *cobra.Command {
 		Use: "dead", Short: "List, show, edit, replay, export and remove dead letters; show how replays ended",
 		Long:    "Dead letters are the events that failed for good.",
 		Example: "  pinwheel dead replay --owner acme --worker webhook --since 2h",
-	}, newDeadLs(e), newDeadShow(e), newDeadEdit(e), newDeadReplay(e), newDeadReplays(e), newDeadRm(e), newDeadExport(e), newDeadImport(e))
+	}, newDeadLs(e), newDeadShow(e), newDeadEdit(e), newDeadReplay(e), newDeadReplays(e), newDeadRm(e), newDeadExport(
+		e), newDeadImport(e))
 }
 
 func newDeadLs(e *env) *cobra.Command {
@@ -43,7 +44,8 @@ func newDeadLs(e *env) *cobra.Command {
 func newDeadShow(e *env) *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
-		Use: "show ID", Short: "Show everything about a dead letter", Args: cobra.ExactArgs(1), Example: "  pinwheel dead show 42",
+		Use: "show ID", Short: "Show everything about a dead letter", Args: cobra.ExactArgs(1),
+		Example: "  pinwheel dead show 42",
 	}, func(ctx context.Context, args []string) error {
 		ids, err := letterIDs(args)
 		if err != nil {
@@ -182,7 +184,8 @@ func cameOf(ctx context.Context, c *control.Client, l *events.DeadLetter) *deadl
 	if _, _, is := events.ParseReplayMark(l.Header.Get(events.HeaderReplay)); !is {
 		return nil
 	}
-	list, err := control.Ask(ctx, c, control.DeadReplays, control.ReplayFilter{Owner: l.Owner, Worker: l.Worker, State: string(deadletter.ReplayDead), Limit: 1000})
+	list, err := control.Ask(ctx, c, control.DeadReplays, control.ReplayFilter{Owner: l.Owner, Worker: l.Worker,
+		State: string(deadletter.ReplayDead), Limit: 1000})
 	if err != nil {
 		return nil
 	}

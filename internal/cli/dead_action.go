@@ -21,7 +21,8 @@ type action struct {
 
 // act starts a job that acts on letters, and follows it to its end. It prints the result for each letter, and the
 // totals. If the command is interrupted, it cancels the job.
-func act[Q any](ctx context.Context, e *env, c *control.Client, start control.Endpoint[Q, control.Job], r Q, a action, asJSON bool) error {
+func act[Q any](ctx context.Context, e *env, c *control.Client, start control.Endpoint[Q, control.Job], r Q, a action,
+	asJSON bool) error {
 	j, err := control.Ask(ctx, c, start, r)
 	if err != nil {
 		return listsLetters(err)

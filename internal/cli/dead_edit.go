@@ -100,7 +100,8 @@ func newDeadEdit(e *env) *cobra.Command {
 					return err
 				}
 			}
-			changed, err := control.Ask(ctx, c, control.DeadEdit, control.EditLetter{LetterID: control.LetterID{ID: ids[0]}, Edit: editRequest(edit)})
+			changed, err := control.Ask(ctx, c, control.DeadEdit, control.EditLetter{LetterID: control.LetterID{ID: ids[0]},
+				Edit: editRequest(edit)})
 			switch {
 			case err != nil:
 				return listsLetters(err)

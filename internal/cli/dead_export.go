@@ -44,7 +44,8 @@ func newDeadExport(e *env) *cobra.Command {
 }
 
 // exportTo calls export with the file to write, and prints how far it is.
-func exportTo(e *env, file string, export func(io.Writer, func(deadletter.Progress)) (deadletter.Counts, error)) (err error) {
+func exportTo(e *env, file string,
+	export func(io.Writer, func(deadletter.Progress)) (deadletter.Counts, error)) (err error) {
 	out := e.data()
 	if file != "-" {
 		f, err := createPrivate(file)
@@ -87,7 +88,8 @@ func createPrivate(path string) (*os.File, error) {
 }
 
 // exportLetters writes whole letters as JSON, one a line.
-func exportLetters(ctx context.Context, c *control.Client, s control.Selection, w io.Writer, each func(deadletter.Progress)) (t deadletter.Counts, err error) {
+func exportLetters(ctx context.Context, c *control.Client, s control.Selection, w io.Writer,
+	each func(deadletter.Progress)) (t deadletter.Counts, err error) {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	write := func(id uint64, j *events.LetterJSON, err error) error {
@@ -136,7 +138,8 @@ func exportLetters(ctx context.Context, c *control.Client, s control.Selection, 
 }
 
 // exportIDs exports single letters. One that is not there does not end the export.
-func exportIDs(ctx context.Context, c *control.Client, ids []uint64, write func(uint64, *events.LetterJSON, error) error) error {
+func exportIDs(ctx context.Context, c *control.Client, ids []uint64,
+	write func(uint64, *events.LetterJSON, error) error) error {
 	for _, id := range ids {
 		j, err := control.WholeLetter(ctx, c, id)
 		var refused *control.Error

@@ -14,7 +14,8 @@ import (
 
 // letterCells is a letter in a list.
 func letterCells(l *events.LetterJSON) []any {
-	return []any{l.ID, stamped(l.At), l.Owner + "/" + l.Worker, l.Kind, l.Reason, l.Attempts, replayed(l), brief(l.Message)}
+	return []any{l.ID, stamped(l.At), l.Owner + "/" + l.Worker, l.Kind, l.Reason, l.Attempts, replayed(l),
+		brief(l.Message)}
 }
 
 // replayed shows how often the letter was replayed, and whether it was edited.

@@ -17,11 +17,13 @@ func TestProgressOnATerminal(t *testing.T) {
 	t.Parallel()
 	var out, err bytes.Buffer
 	p := &progress{e: newEnv(nil, &out, &err, nil), verb: "replayed", live: true, begun: time.Now().Add(-2 * time.Second)}
-	letter := &events.DeadLetter{Seq: 7, Owner: "acme", Worker: "w", Kind: "task", Failure: *events.NewFailure(events.ReasonCPU, "x", "")}
+	letter := &events.DeadLetter{Seq: 7, Owner: "acme", Worker: "w", Kind: "task",
+		Failure: *events.NewFailure(events.ReasonCPU, "x", "")}
 	p.step(deadletter.Progress{Letter: letter, Counts: deadletter.Counts{Total: 100, Done: 20}})
 	require.Equal(t, "7 acme/w task cpu\n20 of at most 100 replayed, 10/s", out.String())
 	out.Reset()
-	p.step(deadletter.Progress{Letter: letter, Err: errors.New("no \x1b[31m"), Counts: deadletter.Counts{Total: 100, Done: 20, Failed: 1}})
+	p.step(deadletter.Progress{Letter: letter, Err: errors.New("no \x1b[31m"),
+		Counts: deadletter.Counts{Total: 100, Done: 20, Failed: 1}})
 	require.Equal(t, "\r\x1b[K", out.String(), "not more often than ten times a second")
 	require.Equal(t, "pinwheel: no \\u001b[31m\n", err.String())
 	out.Reset()

@@ -65,10 +65,12 @@ func TestEditedLetterIsReplayedElsewhere(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.NC.Flush())
 
-	require.Equal(t, fleettest.Result{Out: "1 is 3 now\n"}, f.Pinwheel("dead", "edit", "1", "--patch", `{"price":5}`, "--set-header", "x-source=desk"))
+	require.Equal(t, fleettest.Result{Out: "1 is 3 now\n"}, f.Pinwheel("dead", "edit", "1", "--patch", `{"price":5}`,
+		"--set-header", "x-source=desk"))
 	require.Contains(t, f.Pinwheel("dead", "ls").Out, "0 edited")
 	require.Regexp(t, `edited +\d{4}-`, f.Pinwheel("dead", "show", "3").Out)
-	require.Equal(t, fleettest.Result{Out: "3 acme/orders task exception\n1 replayed\n"}, f.Pinwheel("dead", "replay", "3", "--to", "other"))
+	require.Equal(t, fleettest.Result{Out: "3 acme/orders task exception\n1 replayed\n"},
+		f.Pinwheel("dead", "replay", "3", "--to", "other"))
 	m, err := logs.NextMsg(patience)
 	require.NoError(t, err)
 	require.Contains(t, string(m.Data), `[{\"id\":1,\"price\":5},\"desk\",1]`)
@@ -198,7 +200,8 @@ func TestLettersGoToAFileAndComeBack(t *testing.T) {
 	require.Equal(t, 3, strings.Count(all.Out, "\n"))
 	require.Equal(t, fleettest.Result{Out: "0 imported, 2 were there already\n"}, f.Pinwheel("dead", "import", file))
 	require.Zero(t, f.Pinwheel("dead", "rm", "2", "3").Code)
-	require.Equal(t, fleettest.Result{Out: "2 imported, 1 were there already\n"}, f.PinwheelWith(all.Out, "dead", "import"))
+	require.Equal(t, fleettest.Result{Out: "2 imported, 1 were there already\n"},
+		f.PinwheelWith(all.Out, "dead", "import"))
 	require.Len(t, letters(f), 3)
 	require.Regexp(t, `imported +\d{4}-`, f.Pinwheel("dead", "show", "4").Out)
 	r := f.PinwheelWith("nonsense\n", "dead", "import", "-")
@@ -211,7 +214,8 @@ func TestReplayTellsMachinesWhatBecameOfEach(t *testing.T) {
 	f := fleettest.Start(t)
 	makeDeadLetters(t, f, "1")
 	r := f.Pinwheel("dead", "replay", "1", "9", "--json", "--dry-run")
-	require.Equal(t, fleettest.Result{Code: 1, Out: `{"id":1,"ok":true}` + "\n" + `{"id":9,"ok":false,"error":"no such dead letter: 9"}` + "\n"}, r)
+	require.Equal(t,
+		fleettest.Result{Code: 1, Out: `{"id":1,"ok":true}` + "\n" + `{"id":9,"ok":false,"error":"no such dead letter: 9"}` + "\n"}, r)
 }
 
 // It runs alone: the signal reaches every command that runs in this process.

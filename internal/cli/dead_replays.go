@@ -54,7 +54,8 @@ func listReplays(ctx context.Context, e *env, c *control.Client, r control.Repla
 	p, found := e.list(asJSON, "ID", "REPLAYED", "WORKER", "KIND", "EVENT", "STATE", "ENDED", "MESSAGE"), map[uint64]bool{}
 	for _, one := range list.Replays {
 		found[one.Letter] = true
-		err := p.add(one, one.Letter, stamped(one.At), runBy(one), one.Kind, brief(one.EventID), became(one), maybeStamped(one.Ended), brief(one.Message))
+		err := p.add(one, one.Letter, stamped(one.At), runBy(one), one.Kind, brief(one.EventID), became(one),
+			maybeStamped(one.Ended), brief(one.Message))
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,8 @@ func makeDeadLetters(t *testing.T, f *fleettest.Fleet, ids ...string) (path stri
 	dir := t.TempDir()
 	path = filepath.Join(dir, "orders.ts")
 	require.NoError(t, os.WriteFile(path, []byte(broken), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "orders.pinwheel.json"), []byte(`{"retries":{"maxAttempts":2,"initialMs":1}}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "orders.pinwheel.json"),
+		[]byte(`{"retries":{"maxAttempts":2,"initialMs":1}}`), 0o600))
 	f.Deploy(t, path, "--owner", "acme")
 	for _, id := range ids {
 		r := f.Pinwheel("send", "task", "acme/orders", "--data", `{"id":`+id+`}`, "--header", "X-Source=shop")
@@ -74,7 +75,8 @@ func TestDeadLetterIsShownMendedAndReplayed(t *testing.T) {
 	require.Zero(t, r.Code, r.Err)
 	for _, want := range []string{
 		`id +1\n`, `owner +acme\n`, `worker +orders\n`, `version +1-[0-9a-f]{12}\n`, `kind +task\n`, `reason +exception\n`,
-		`message +TypeError: no prices for 7\n`, `attempts +2\n`, `first +\d{4}-`, `last +\d{4}-`, `replays +0\n`, `event id +\d+\n`,
+		`message +TypeError: no prices for 7\n`, `attempts +2\n`, `first +\d{4}-`, `last +\d{4}-`, `replays +0\n`,
+		`event id +\d+\n`,
 		`stored as +pinwheel.events.\d+.task.acme.orders, PINWHEEL_EVENTS:\d+\n`, `header +X-Source: shop\n`,
 		`\nRUN +FAILED +REASON +NODE +MESSAGE\n1 +\d{4}-\S+ \S+ +exception +\S+ +TypeError: no prices for 7\n2 +\d{4}-`,
 		`at total \(.*orders\.ts:4:9\)\n`, `\n\n{"id":7}\n$`,
@@ -149,7 +151,8 @@ func TestDeadLettersAreChosen(t *testing.T) {
 	require.Equal(t, 1, r.Code)
 	require.Equal(t, "1 acme/orders task exception\n1 removed, 1 not\n", r.Out)
 	require.Equal(t, "pinwheel: no such dead letter: 99\n", r.Err)
-	require.Equal(t, "2 acme/orders task exception\n1 removed\n", f.Pinwheel("dead", "rm", "--owner", "acme", "--limit", "1").Out)
+	require.Equal(t, "2 acme/orders task exception\n1 removed\n", f.Pinwheel("dead", "rm", "--owner", "acme", "--limit", "1").
+		Out)
 	require.Equal(t, "2 removed", lastLine(f.Pinwheel("dead", "rm", "--all").Out))
 	require.Equal(t, fleettest.Result{Out: "0 removed\n"}, f.Pinwheel("dead", "rm", "--all"))
 }
@@ -176,7 +179,8 @@ func TestTheReplayGuardIsForcedOpen(t *testing.T) {
 	f := fleettest.Start(t)
 	makeDeadLetters(t, f, "1")
 	// A publisher can write the count itself, which is faster than 10 replays.
-	require.Equal(t, 1, f.Pinwheel("send", "task", "acme/orders", "--data", `{"id":2}`, "--header", "Dead-Replays=10").Code)
+	require.Equal(t, 1, f.Pinwheel("send", "task", "acme/orders", "--data", `{"id":2}`, "--header", "Dead-Replays=10").
+		Code)
 	await(t, f, 2)
 	r := f.Pinwheel("dead", "replay", "--owner", "acme")
 	require.Equal(t, 1, r.Code)

@@ -70,7 +70,8 @@ func (d *deployFlags) complete(req *deploy.Request) (err error) {
 	if err := events.CheckText("--message", d.message, events.MaxNote); err != nil {
 		return usage("%w", err)
 	}
-	req.UploadOnly, req.DryRun, req.Tag, req.Note = d.uploadOnly, d.dryRun, d.tag, deploy.Note{By: whoAmI(), Message: d.message}
+	req.UploadOnly, req.DryRun, req.Tag, req.Note = d.uploadOnly, d.dryRun, d.tag, deploy.Note{By: whoAmI(),
+		Message: d.message}
 	return nil
 }
 
@@ -131,8 +132,10 @@ type deployedJSON struct {
 }
 
 // tellDeployed waits until the deployment is in effect, follows its rollout, and prints what came of it.
-func (e deployer) tellDeployed(ctx context.Context, c *control.Client, d control.DeployedVersion, share deployFlags) error {
-	told := deployedJSON{Worker: d.Worker, Version: d.Version, Handlers: d.Handlers, Stored: d.Stored, Changed: d.Changed, DryRun: share.dryRun, Deployment: d.Deployment}
+func (e deployer) tellDeployed(ctx context.Context, c *control.Client, d control.DeployedVersion,
+	share deployFlags) error {
+	told := deployedJSON{Worker: d.Worker, Version: d.Version, Handlers: d.Handlers, Stored: d.Stored, Changed: d.Changed,
+		DryRun: share.dryRun, Deployment: d.Deployment}
 	name := fmt.Sprintf("%s version %s (%s)", d.Worker, d.Version, kindList(d.Handlers))
 	switch {
 	case share.asJSON && (share.dryRun || share.uploadOnly):
@@ -194,7 +197,8 @@ func shareText(d events.Deployment, version string) string {
 const rolloutLook = 200 * time.Millisecond
 
 // followRollout prints the steps of a rollout until it has ended, and returns the last deployment of it.
-func (e deployer) followRollout(ctx context.Context, c *control.Client, target string, d events.Deployment, quiet bool) (events.Deployment, error) {
+func (e deployer) followRollout(ctx context.Context, c *control.Client, target string, d events.Deployment,
+	quiet bool) (events.Deployment, error) {
 	tick := time.NewTicker(rolloutLook)
 	defer tick.Stop()
 	for d.Rollout.Running() {

@@ -72,7 +72,8 @@ func TestAuthorsDoNotSteerTheTerminal(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	hostile := write("w.js", "// \x1b[31mred\nconsole.log('"+steers+"'); export default { fetch: () => new Response('"+steers+"', {headers: {x: 'é\u0080'}}), scheduled() {}, task() { throw new Error('"+steers+"') } };\n")
+	hostile := write("w.js", "// \x1b[31mred\nconsole.log('"+steers+"'); export default { fetch: () => new Response('"+steers+
+		"', {headers: {x: 'é\u0080'}}), scheduled() {}, task() { throw new Error('"+steers+"') } };\n")
 	thrown := write("x.js", "throw new Error('"+steers+"')\n")
 	write("w.pinwheel.json", `{"vars": {"A": "\u001b[2J"}, "schedules": [{"name": "s", "cron": "0 3 * * *"}]}`)
 	write("bad.pinwheel.json", `{"limits": {"\u001b[2J": 1}}`)
@@ -87,7 +88,8 @@ func TestAuthorsDoNotSteerTheTerminal(t *testing.T) {
 		{"send", "task", "acme/w", "--header", "Event-Id=e\u009b1"},
 		{"send", "fetch", "acme/w", "--path", "/\u009b1", "--method", "\u009b"},
 		{"audit", "ls"}, {"audit", "ls", "--json"}, {"dead", "ls"}, {"dead", "show", "1"}, {"dead", "show", "1", "--json"},
-		{"kv", "get", "acme/\x1b[2J", "k"}, {"\x1b[2J"}, {"workers", "show", "\x1b[2J"}, {"doctor"}, {"owners", "show", "acme"},
+		{"kv", "get", "acme/\x1b[2J", "k"}, {"\x1b[2J"}, {"workers", "show", "\x1b[2J"}, {"doctor"},
+		{"owners", "show", "acme"},
 	} {
 		r := f.Pinwheel(args...)
 		requirePrintable(t, r.Err)
@@ -174,7 +176,8 @@ func TestDeployAnnotatesMistakesInActions(t *testing.T) {
 	require.Regexp(t, `^::error file=a%2C b/bus.pinwheel.json,line=2,col=\d+::nats.BUS.publish\[0\] is orders, which the owner is not granted`, manifest[0])
 
 	t.Setenv("GITHUB_WORKSPACE", filepath.Join(dir, "lib"))
-	require.Regexp(t, `^::error file=`+strings.ReplaceAll(throws, ",", "%2C")+`,line=4,`, annotations(throws)[0], "it is not in the repository")
+	require.Regexp(t, `^::error file=`+strings.ReplaceAll(throws, ",", "%2C")+`,line=4,`, annotations(throws)[0],
+		"it is not in the repository")
 	t.Setenv("GITHUB_ACTIONS", "")
 	require.Empty(t, annotations(throws))
 }
@@ -201,7 +204,8 @@ func TestDeployOfAQueueHandler(t *testing.T) {
 	r := deploy("queue() {}, task() {}")
 	require.Equal(t, 1, r.Code)
 	require.Contains(t, r.Err, path+":3:1: acme/w is refused: the module has a queue handler and a task handler: both take its tasks, so keep one of them")
-	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "w.pinwheel.json"), []byte(`{"batch": {"maxSize": 50}}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "w.pinwheel.json"),
+		[]byte(`{"batch": {"maxSize": 50}}`), 0o600))
 	require.Contains(t, deploy("task() {}").Err, path+":3:1: acme/w is refused: the manifest has a batch, and the module has no queue handler")
 	r = deploy("queue() {}")
 	require.Zero(t, r.Code, r.Err)
@@ -214,10 +218,15 @@ func TestDeployOfAQueueHandler(t *testing.T) {
 // report these addresses, and this command's own setting is ignored.
 func TestDeployChecksWithTheFleetsAddresses(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("config")) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte("config"))
+	}))
 	t.Cleanup(s.Close)
 	path := filepath.Join(t.TempDir(), "w.js")
-	require.NoError(t, os.WriteFile(path, []byte(`const config = await (await fetch("`+s.URL+`")).text(); export default { task: () => config }`), 0o600))
+	require.NoError(t,
+		os.WriteFile(path, []byte(`const config = await (await fetch("`+s.URL+`")).text(); export default { task: () => config }`),
+			0o600))
 	f := fleettest.Start(t)
 	f.Config.AllowPrivateAddresses = config.List{"127.0.0.1"}
 	r := f.Pinwheel("deploy", path, "--owner", "acme")
@@ -235,7 +244,8 @@ func TestDeployAndWorkers(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "greet.ts")
 	source := func(text string) {
-		require.NoError(t, os.WriteFile(path, []byte("console.log('loading');\nexport default { fetch(r: Request, env: any) { return new Response("+text+" + env.WHO) } }\n"), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte("console.log('loading');\nexport default { fetch(r: Request, env: any) { return new Response("+text+" + env.WHO) } }\n"),
+			0o600))
 	}
 	source("'hi '")
 	args := []string{path, "--owner", "acme", "--var", "WHO=you=me", "--queue", "JOBS=other"}
@@ -256,14 +266,17 @@ func TestDeployAndWorkers(t *testing.T) {
 	r = f.Pinwheel("workers", "show", "acme/greet")
 	require.Zero(t, r.Code, r.Err)
 	for _, want := range []string{
-		`worker +acme/greet\n`, `version +2-`, `handlers +fetch\n`, `file +greet.js, \d+ bytes bundled\n`, `mode +pinned\n`, `vars +WHO\n`,
-		`queue +JOBS to acme/other\n`, `limits +cpu 500ms, wall 30s, heap 128 MB`, `retries +5 attempts`, `kept +2-\S+ of .*, active\n`, `kept +1-`,
+		`worker +acme/greet\n`, `version +2-`, `handlers +fetch\n`, `file +greet.js, \d+ bytes bundled\n`, `mode +pinned\n`,
+		`vars +WHO\n`,
+		`queue +JOBS to acme/other\n`, `limits +cpu 500ms, wall 30s, heap 128 MB`, `retries +5 attempts`,
+		`kept +2-\S+ of .*, active\n`, `kept +1-`,
 	} {
 		require.Regexp(t, want, r.Out)
 	}
 	require.NotContains(t, r.Out, "you=me", "values may be secrets")
 	require.Contains(t, f.Pinwheel("workers", "show", "acme/greet", "--code").Out, `"hello "`)
-	require.Contains(t, f.Pinwheel("workers", "show", "acme/greet", "--code", "--version", strings.Fields(first.Out)[3]).Out, `"hi "`)
+	require.Contains(t, f.Pinwheel("workers", "show", "acme/greet", "--code", "--version", strings.Fields(first.Out)[3]).
+		Out, `"hi "`)
 	var shown struct {
 		Owner, Name, Version string
 		Vars                 []string

@@ -18,7 +18,8 @@ import (
 
 // uploadBundle stores a bundle in parts, and returns the request to deploy it. Without uploader the request has the
 // bundle.
-func uploadBundle(ctx context.Context, uploader *client.Client, req deploy.Request) (r control.DeployVersion, err error) {
+func uploadBundle(ctx context.Context, uploader *client.Client,
+	req deploy.Request) (r control.DeployVersion, err error) {
 	b := req.Bundle
 	data := append([]byte(b.Code), b.SourceMap...)
 	sum := sha256.Sum256(data)
@@ -35,9 +36,11 @@ func uploadBundle(ctx context.Context, uploader *client.Client, req deploy.Reque
 	spec := b.Spec
 	spec.Bindings = b.Bindings.With(req.Bindings)
 	return control.DeployVersion{
-		WorkerName: control.WorkerName{Worker: req.Owner + "/" + req.Name}, File: b.File, Spec: spec, Plain: slices.Concat(b.Plain, req.Plain),
+		WorkerName: control.WorkerName{Worker: req.Owner + "/" + req.Name}, File: b.File, Spec: spec,
+		Plain:  slices.Concat(b.Plain, req.Plain),
 		Bundle: bundle,
-		DryRun: req.DryRun, UploadOnly: req.UploadOnly, Percent: req.Percent, Steps: req.Steps, Guard: req.Guard, Tag: req.Tag, Note: control.Note(req.Note),
+		DryRun: req.DryRun, UploadOnly: req.UploadOnly, Percent: req.Percent, Steps: req.Steps, Guard: req.Guard,
+		Tag: req.Tag, Note: control.Note(req.Note),
 	}, nil
 }
 
@@ -65,7 +68,8 @@ type fileUpload struct {
 }
 
 // deployWithFiles stores the files of a bundle, if it has some, and deploys it. A file that is there is not sent.
-func deployWithFiles(ctx context.Context, c *control.Client, upload *client.Client, req deploy.Request) (d control.DeployedVersion, stored control.StoredFiles, err error) {
+func deployWithFiles(ctx context.Context, c *control.Client, upload *client.Client,
+	req deploy.Request) (d control.DeployedVersion, stored control.StoredFiles, err error) {
 	r, err := uploadBundle(ctx, upload, req)
 	if err != nil {
 		return d, stored, err

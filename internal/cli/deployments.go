@@ -118,7 +118,8 @@ func newPromoteCommand(e *env) *cobra.Command {
 				return usage("%s: %w", args[1], err)
 			}
 		}
-		r := control.Promote{WorkerName: control.WorkerName{Worker: args[0]}, Version: version, Percent: percent, Force: force, Note: note}
+		r := control.Promote{WorkerName: control.WorkerName{Worker: args[0]}, Version: version, Percent: percent,
+			Force: force, Note: note}
 		return redeploy(ctx, e, control.DeploymentsPromote, r, r.WorkerName, "promoted", flags.asJSON)
 	}))
 	c.Flags().BoolVar(&force, "force", false, "also when something that the version names is gone")
@@ -177,7 +178,8 @@ func newAliasSet(e *env) *cobra.Command {
 func newAliasRm(e *env) *cobra.Command {
 	asJSON := false
 	c := e.command(cobra.Command{
-		Use: "rm OWNER/WORKER NAME", Short: "Remove the name of a version", Args: cobra.ExactArgs(2), Example: "  pinwheel alias rm acme/webhook staging",
+		Use: "rm OWNER/WORKER NAME", Short: "Remove the name of a version", Args: cobra.ExactArgs(2),
+		Example: "  pinwheel alias rm acme/webhook staging",
 	}, func(ctx context.Context, args []string) error {
 		if err := events.CheckAlias(args[1]); err != nil {
 			return usage("%w", err)
@@ -190,7 +192,8 @@ func newAliasRm(e *env) *cobra.Command {
 }
 
 // redeploy changes the deployment of a worker and waits until that is in effect.
-func redeploy[Q any](ctx context.Context, e *env, change control.Endpoint[Q, control.Redeployed], r Q, of control.WorkerName, done string, asJSON bool) error {
+func redeploy[Q any](ctx context.Context, e *env, change control.Endpoint[Q, control.Redeployed], r Q,
+	of control.WorkerName, done string, asJSON bool) error {
 	if _, err := target(of.Worker); err != nil {
 		return err
 	}
@@ -207,7 +210,8 @@ func redeploy[Q any](ctx context.Context, e *env, change control.Endpoint[Q, con
 	})
 }
 
-func (e deployer) tellRedeployed(target, done string, d events.Deployment, changed bool, taken *control.Activation, asJSON bool) error {
+func (e deployer) tellRedeployed(target, done string, d events.Deployment, changed bool, taken *control.Activation,
+	asJSON bool) error {
 	if asJSON {
 		told := deployedJSON{Worker: target, Changed: changed, Deployment: d}
 		told.Active, told.Processes = taken.Counts()

@@ -97,7 +97,8 @@ func withDevHTTP(cfg config.Config, port int) (config.Config, error) {
 	if len(cfg.HTTPHosts) == 0 { // a page of another site must not read workers, whatever name it gives this machine
 		cfg.HTTPHosts = config.List{"localhost"}
 	}
-	cfg.HTTPPaths, cfg.HTTPDomain, cfg.HTTPMessages = cmp.Or(cfg.HTTPPaths, devOwner), cmp.Or(cfg.HTTPDomain, "localhost"), true
+	cfg.HTTPPaths, cfg.HTTPDomain, cfg.HTTPMessages = cmp.Or(cfg.HTTPPaths, devOwner), cmp.Or(cfg.HTTPDomain,
+		"localhost"), true
 	return cfg, nil
 }
 
@@ -135,8 +136,10 @@ type dev struct {
 
 // runDev runs the fleet with everything in paths deployed. It deploys a source again when it is saved. vars are added
 // to those of each worker.
-func runDev(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.Writer, paths []string, vars map[string]string, roots ...string) error {
-	d := &dev{out: out, vars: vars, roots: roots, inputs: map[string][]string{}, stored: map[string]map[string]string{}, shown: map[string]*events.Worker{}, broken: map[string]bool{}}
+func runDev(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.Writer, paths []string,
+	vars map[string]string, roots ...string) error {
+	d := &dev{out: out, vars: vars, roots: roots, inputs: map[string][]string{}, stored: map[string]map[string]string{},
+		shown: map[string]*events.Worker{}, broken: map[string]bool{}}
 	if err := d.find(paths); err != nil {
 		return err
 	}
@@ -195,7 +198,8 @@ func (d *dev) start(ctx context.Context, admin string) error {
 	d.fleet.Observe(&eventLines{out: d.out})
 	defer context.AfterFunc(ctx, d.tellDrain)()
 	d.fleet.OnTick(func(owner, worker, schedule string, tick time.Time) {
-		fmt.Fprintf(d.out, "%s tick  %s/%s  schedule %s, %s\n", time.Now().Format("15:04:05.000"), owner, worker, schedule, tick.UTC().Format(time.RFC3339))
+		fmt.Fprintf(d.out, "%s tick  %s/%s  schedule %s, %s\n", time.Now().Format("15:04:05.000"), owner, worker, schedule,
+			tick.UTC().Format(time.RFC3339))
 	})
 	fmt.Fprintf(d.out, "Pinwheel on %s", d.fleet.URL())
 	if admin != "" {
@@ -330,7 +334,8 @@ func (d *dev) deployed(ctx context.Context, path string) (b *deploy.Bundle, w *e
 		return nil, nil, false, err
 	}
 	done, err := d.fleet.Workers().Deploy(ctx, deploy.Request{
-		Owner: devOwner, Name: b.Name, Bundle: b, Bindings: events.Bindings{Vars: d.vars}, Plain: slices.Collect(maps.Keys(d.vars)), Secrets: d.secrets,
+		Owner: devOwner, Name: b.Name, Bundle: b, Bindings: events.Bindings{Vars: d.vars},
+		Plain: slices.Collect(maps.Keys(d.vars)), Secrets: d.secrets,
 		Policy: events.Policy{Hosts: []string{events.AnyHost}},
 	}, d.check)
 	return b, done.Worker, done.Stored || done.Changed, err
@@ -345,7 +350,8 @@ func (d *dev) show(w *events.Worker) {
 	if p := d.fleet.Config().NatsPort; d.fleet.Embeds() && p != 4222 {
 		port = fmt.Sprintf("PINWHEEL_NATS_URL=%s ", d.fleet.URL())
 	}
-	if at := d.fleet.HTTPAddr(); at != "" && w.HTTP.On() && (w.Assets != nil || slices.Contains(w.Handlers, events.Fetch)) {
+	if at := d.fleet.HTTPAddr(); at != "" && w.HTTP.On() &&
+		(w.Assets != nil || slices.Contains(w.Handlers, events.Fetch)) {
 		fmt.Fprintf(d.out, "    %s\n", d.webAddress(at, w))
 	}
 	for _, k := range w.Handlers {

@@ -49,7 +49,8 @@ func TestDevOfPages(t *testing.T) {
 	out.shows(t, "is dev/site, version 1-")
 	out.shows(t, "is dev/app, version 1-")
 	address := regexp.MustCompile(`http://site--dev\.localhost:(\d+)/shop/\n`)
-	require.Eventually(t, func() bool { return address.MatchString(out.String()) }, time.Minute, 5*time.Millisecond, "%s", out)
+	require.Eventually(t, func() bool { return address.MatchString(out.String()) }, time.Minute, 5*time.Millisecond, "%s",
+		out)
 	local := net.JoinHostPort("127.0.0.1", address.FindStringSubmatch(out.String())[1])
 	host := "site--dev.localhost"
 	get := func(path string) string {
@@ -84,7 +85,8 @@ func TestDevOfFileRoutes(t *testing.T) {
 	})
 	out := runsDev(t, filepath.Join(dir, "site"))
 	out.shows(t, "is dev/site, version 1-")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "site/api/more.js"), []byte("export default () => new Response('more')"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "site/api/more.js"),
+		[]byte("export default () => new Response('more')"), 0o600))
 	out.shows(t, "is dev/site, version 2-")
 	require.NoError(t, os.Remove(filepath.Join(dir, "site/api/more.js")))
 	out.shows(t, "is dev/site, version 3-")
@@ -114,7 +116,8 @@ func TestDevSeesWhatIsSavedWhileItDeploys(t *testing.T) {
 	part := filepath.Join(dir, "part.js")
 	require.NoError(t, os.WriteFile(part, []byte("globalThis.part = 1"), 0o600))
 	ctx, cancel := context.WithCancel(context.Background())
-	out := &saver{screen: &screen{}, save: func() { assert.NoError(t, os.WriteFile(part, []byte("globalThis.part = 2"), 0o600)) }}
+	out := &saver{screen: &screen{},
+		save: func() { assert.NoError(t, os.WriteFile(part, []byte("globalThis.part = 2"), 0o600)) }}
 	done := make(chan error, 1)
 	go func() {
 		done <- runDev(ctx, devConfig(t), zerolog.Nop(), out, []string{filepath.Join(dir, "w.js")}, nil)

@@ -18,7 +18,8 @@ func TestLineOfABatch(t *testing.T) {
 		e := &events.Event{Owner: "dev", Worker: "w", Kind: events.Task, ID: "1"}
 		var out bytes.Buffer
 		eventLine(&out, &lifecycle.Report{
-			Attempt: &lifecycle.Attempt{Event: e, Batch: []*events.Event{e, e, e}, Worker: &events.Worker{}, Start: time.Now()}, End: end,
+			Attempt: &lifecycle.Attempt{Event: e, Batch: []*events.Event{e, e, e}, Worker: &events.Worker{}, Start: time.Now()},
+			End:     end,
 		})
 		return out.String()
 	}
@@ -43,9 +44,11 @@ func TestBatchesOfAWorker(t *testing.T) {
 func TestLineOfAServiceCall(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	e := &events.Event{Owner: "dev", Worker: "auth", Kind: events.Fetch, ID: "call-1", Service: &events.ServiceCall{Method: "check"}}
+	e := &events.Event{Owner: "dev", Worker: "auth", Kind: events.Fetch, ID: "call-1",
+		Service: &events.ServiceCall{Method: "check"}}
 	eventLine(&out, &lifecycle.Report{
-		Attempt: &lifecycle.Attempt{Event: e, Worker: &events.Worker{}, Start: time.Now(), Number: 1}, Reply: &events.Reply{Status: 200}, End: &lifecycle.End{Started: true},
+		Attempt: &lifecycle.Attempt{Event: e, Worker: &events.Worker{}, Start: time.Now(), Number: 1},
+		Reply:   &events.Reply{Status: 200}, End: &lifecycle.End{Started: true},
 	})
 	require.Contains(t, out.String(), "event dev/auth  check()  200  ")
 }

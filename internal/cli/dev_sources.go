@@ -90,7 +90,8 @@ func (d *dev) concerns(source string, changed []string) bool {
 	abs, _ := filepath.Abs(source)
 	tree := abs + string(filepath.Separator)
 	return slices.ContainsFunc(changed, func(c string) bool {
-		return c == abs || slices.Contains(d.inputs[source], c) || slices.Contains(d.inputs[source], filepath.Join(filepath.Dir(c), deploy.AnyName)) ||
+		return c == abs || slices.Contains(d.inputs[source], c) ||
+			slices.Contains(d.inputs[source], filepath.Join(filepath.Dir(c), deploy.AnyName)) ||
 			strings.HasPrefix(c, tree)
 	})
 }
@@ -127,7 +128,8 @@ func (d *dev) savedSince(source string, began time.Time) bool {
 			return saved(path)
 		}
 		files, _ := os.ReadDir(dir) // what is gone now changed the directory
-		return saved(dir) || slices.ContainsFunc(files, func(f fs.DirEntry) bool { return saved(filepath.Join(dir, f.Name())) })
+		return saved(dir) ||
+			slices.ContainsFunc(files, func(f fs.DirEntry) bool { return saved(filepath.Join(dir, f.Name())) })
 	})
 }
 

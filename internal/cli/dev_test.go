@@ -43,12 +43,14 @@ func (s *screen) String() string {
 
 func (s *screen) shows(t *testing.T, what string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(s.String(), what) }, time.Minute, 5*time.Millisecond, "waiting for %q in:\n%s", what, s)
+	require.Eventually(t, func() bool { return strings.Contains(s.String(), what) }, time.Minute, 5*time.Millisecond,
+		"waiting for %q in:\n%s", what, s)
 }
 
 func (s *screen) showsTimes(t *testing.T, what string, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Count(s.String(), what) == n }, time.Minute, 5*time.Millisecond, "waiting for %d times %q in:\n%s", n, what, s)
+	require.Eventually(t, func() bool { return strings.Count(s.String(), what) == n }, time.Minute, 5*time.Millisecond,
+		"waiting for %d times %q in:\n%s", n, what, s)
 }
 
 func devConfig(t *testing.T) config.Config {
@@ -126,10 +128,12 @@ func TestDevDeploysOnSave(t *testing.T) {
 
 func TestDevRefusesWhatIsNotThere(t *testing.T) {
 	t.Parallel()
-	err := runDev(context.Background(), devConfig(t), zerolog.Nop(), &screen{}, []string{filepath.Join(t.TempDir(), "none.js")}, nil)
+	err := runDev(context.Background(), devConfig(t), zerolog.Nop(), &screen{},
+		[]string{filepath.Join(t.TempDir(), "none.js")}, nil)
 	require.ErrorContains(t, err, "no such file")
 	require.Equal(t, exitUsage, exitCode(err))
-	require.ErrorContains(t, runDev(context.Background(), devConfig(t), zerolog.Nop(), &screen{}, []string{t.TempDir()}, nil), "no .js or .ts files")
+	require.ErrorContains(t, runDev(context.Background(), devConfig(t), zerolog.Nop(), &screen{}, []string{t.TempDir()},
+		nil), "no .js or .ts files")
 }
 
 // The values in .dev.vars are secrets of the worker beside it. They replace vars of the manifest, and satisfy what it
@@ -160,7 +164,8 @@ func TestDevVars(t *testing.T) {
 	info, err := os.Stat(filepath.Join(cfg.Data, "secrets.key"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode(), "dev makes a key of its own")
-	nc, err := natstest.Dial(strings.TrimSuffix(strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0], ","))
+	nc, err := natstest.Dial(strings.TrimSuffix(strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0],
+		","))
 	require.NoError(t, err)
 	defer nc.Close()
 	answers := func(want string) {
@@ -216,7 +221,8 @@ func TestRollbackInDevWithRoutes(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "export default { fetch: () => new Response('%d') }", n), 0o600))
 	}
 	save(1)
-	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json", []byte(`{"http": {"routes": ["shop.test/*"]}}`), 0o600))
+	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json",
+		[]byte(`{"http": {"routes": ["shop.test/*"]}}`), 0o600))
 	out := runsDev(t, path)
 	out.shows(t, "is dev/w, version 1-")
 	save(2)
@@ -259,7 +265,8 @@ func TestDevKeepsData(t *testing.T) {
 			require.NoError(t, <-done)
 		}()
 		out.shows(t, "is dev/w, version 1-")
-		nc, err := natstest.Dial(strings.TrimSuffix(strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0], ","))
+		nc, err := natstest.Dial(strings.TrimSuffix(strings.Fields(strings.SplitAfter(out.String(), "Pinwheel on ")[1])[0],
+			","))
 		require.NoError(t, err)
 		defer nc.Close()
 		for _, path := range paths {
@@ -310,7 +317,8 @@ func TestDevOfDirectories(t *testing.T) {
 
 func TestDevRefusesTwoOfOneName(t *testing.T) {
 	t.Parallel()
-	root := project(t, map[string]string{"a/index.js": "", "b/index.js": "", "index/pinwheel.json": "{}", "index/index.ts": ""})
+	root := project(t, map[string]string{"a/index.js": "", "b/index.js": "", "index/pinwheel.json": "{}",
+		"index/index.ts": ""})
 	for _, paths := range [][]string{{"a", "b"}, {"a/index.js", "b/index.js"}, {"a", "index"}} {
 		one, other := filepath.Join(root, paths[0]), filepath.Join(root, paths[1])
 		err := runDev(context.Background(), devConfig(t), zerolog.Nop(), &screen{}, []string{one, other}, nil)

@@ -57,8 +57,10 @@ func examine(ctx context.Context, cfg config.Config, version string, progress ti
 	defer nc.Close()
 	stranger := config.Config{NatsURL: nc.ConnectedUrl(), NatsCA: cfg.NatsCA}
 	return doctor.Examine(ctx, doctor.Config{
-		NC: nc, Monitors: cfg.NatsMonitor, Subjects: events.Subjects(cfg.Prefix), Resources: inventory.Resources(cfg, nc.MaxPayload()),
-		For: inventory.ResourcesFor(cfg, nc.MaxPayload()), Replicas: cfg.Replicas, Fsync: cfg.Fsync(), Version: version, Progress: progress,
+		NC: nc, Monitors: cfg.NatsMonitor, Subjects: events.Subjects(cfg.Prefix),
+		Resources: inventory.Resources(cfg, nc.MaxPayload()),
+		For:       inventory.ResourcesFor(cfg, nc.MaxPayload()), Replicas: cfg.Replicas, Fsync: cfg.Fsync(), Version: version,
+		Progress:  progress,
 		Anonymous: func() (*nats.Conn, error) { return config.Connect(stranger, quiet) },
 	})
 }

@@ -43,7 +43,8 @@ func TestDoctorOfAFleetThatIsWell(t *testing.T) {
 	}
 	require.Equal(t, doctor.Warn, checks["strangers"].Level)
 	require.Contains(t, checks["processes"].Text, "1 take events")
-	for _, check := range []string{"server", "payload", "jetstream", "limits", "assets", "durability", "disk", "clock", "progress", "dead", "permissions"} {
+	for _, check := range []string{"server", "payload", "jetstream", "limits", "assets", "durability", "disk", "clock",
+		"progress", "dead", "permissions"} {
 		require.Contains(t, checks, check)
 	}
 
@@ -72,7 +73,8 @@ func TestCommandsOfOperatorsTellOwnersSo(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"users.conf", "accounts.conf"} {
 		f := alone(t)
-		f.Config.NatsURL, f.Config.NatsUser, f.Config.NatsPassword = natstest.StartConfigured(t, "../../deploy/nats/"+file), "acme", "acme-secret"
+		f.Config.NatsURL, f.Config.NatsUser, f.Config.NatsPassword = natstest.StartConfigured(t,
+			"../../deploy/nats/"+file), "acme", "acme-secret"
 		for _, owner := range []string{"", "acme"} {
 			f.Config.Owner = owner
 			for _, command := range []string{"doctor", "top --count 1", "workers rm acme/w", "resources apply"} {

@@ -20,9 +20,11 @@ func TestCommandsWithAndWithoutTheToken(t *testing.T) {
 	f := fleettest.Start(t, func(c *config.Config) { c.ControlToken = "the-token-of-this-fleet" })
 	path := filepath.Join(t.TempDir(), "w.js")
 	require.NoError(t, os.WriteFile(path, []byte(`export default { task() { throw new Error("no") }, fetch: () => new Response("yes"), scheduled() {} }`), 0o600))
-	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json", []byte(`{"retries": {"maxAttempts": 1}, "schedules": [{"name": "night", "cron": "0 3 * * *"}]}`), 0o600))
+	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json",
+		[]byte(`{"retries": {"maxAttempts": 1}, "schedules": [{"name": "night", "cron": "0 3 * * *"}]}`), 0o600))
 	sources := map[string]string{}
-	for source, token := range map[string]string{"control": f.Config.ControlToken, "command": "", "command of another": "another-token-than-this"} {
+	for source, token := range map[string]string{"control": f.Config.ControlToken, "command": "",
+		"command of another": "another-token-than-this"} {
 		as := *f
 		as.Config.ControlToken = token
 		owner := "of-" + strings.ReplaceAll(source, " ", "-")
@@ -51,9 +53,11 @@ func TestCommandsWithAndWithoutTheToken(t *testing.T) {
 			actions = append(actions, r.Action)
 			sources[source] = r.Source
 		}
-		require.Equal(t, []string{"versions.deploy", "dead.purge", "schedules.pause", "kv.put", "owners.set", "owners.set", "workers.rm"}, actions, source)
+		require.Equal(t, []string{"versions.deploy", "dead.purge", "schedules.pause", "kv.put", "owners.set", "owners.set",
+			"workers.rm"}, actions, source)
 	}
-	require.Equal(t, map[string]string{"control": "control", "command": "command", "command of another": "command"}, sources)
+	require.Equal(t, map[string]string{"control": "control", "command": "command", "command of another": "command"},
+		sources)
 }
 
 // The shell completes owners, workers, versions and letters.
@@ -62,7 +66,8 @@ func TestCompletion(t *testing.T) {
 	f := fleettest.Start(t)
 	path := filepath.Join(t.TempDir(), "w.js")
 	require.NoError(t, os.WriteFile(path, []byte(`export default { task() { throw new Error("no") } }`), 0o600))
-	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json", []byte(`{"retries": {"maxAttempts": 1}}`), 0o600))
+	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json",
+		[]byte(`{"retries": {"maxAttempts": 1}}`), 0o600))
 	f.Deploy(t, path, "--owner", "acme")
 	f.Deploy(t, path, "--owner", "beta")
 	f.Pinwheel("send", "task", "acme/w")

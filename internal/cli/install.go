@@ -28,8 +28,10 @@ var installers = []installer{
 	{lock: "package-lock.json", command: []string{"npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"}},
 	{lock: "npm-shrinkwrap.json", command: []string{"npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"}},
 	// A .pnpmfile.cjs and the yarn that a project brings are code of its author.
-	{lock: "pnpm-lock.yaml", command: []string{"pnpm", "install", "--frozen-lockfile", "--ignore-scripts", "--ignore-pnpmfile"}},
-	{lock: "yarn.lock", command: []string{"yarn", "install", "--frozen-lockfile", "--ignore-scripts", "--non-interactive"}, env: []string{"YARN_IGNORE_PATH=1"}},
+	{lock: "pnpm-lock.yaml", command: []string{"pnpm", "install", "--frozen-lockfile", "--ignore-scripts",
+		"--ignore-pnpmfile"}},
+	{lock: "yarn.lock", command: []string{"yarn", "install", "--frozen-lockfile", "--ignore-scripts", "--non-interactive"},
+		env: []string{"YARN_IGNORE_PATH=1"}},
 	{lock: "bun.lock", command: []string{"bun", "install", "--frozen-lockfile", "--ignore-scripts"}},
 	{lock: "bun.lockb", command: []string{"bun", "install", "--frozen-lockfile", "--ignore-scripts"}},
 }
@@ -38,8 +40,10 @@ var installers = []installer{
 // to a registry of its choice. The prefixes are of variables that are made for package managers.
 var (
 	installVariables = []string{
-		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "CI", "TMPDIR", "TMP", "TEMP",
-		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA",
+		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "CI", "TMPDIR", "TMP",
+		"TEMP",
+		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+		"NODE_USE_SYSTEM_CA",
 		"PNPM_HOME", "NVM_DIR", "NVM_BIN", "VOLTA_HOME", "FNM_DIR", "ASDF_DIR", "ASDF_DATA_DIR",
 	}
 	installPrefixes = []string{"LC_", "XDG_", "NPM_CONFIG_", "YARN_", "BUN_", "COREPACK_"}
@@ -50,7 +54,8 @@ func installEnviron(environ []string) (kept []string) {
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
 		name = strings.ToUpper(name) // npm_config_registry, http_proxy
-		if slices.Contains(installVariables, name) || slices.ContainsFunc(installPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		if slices.Contains(installVariables, name) ||
+			slices.ContainsFunc(installPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			kept = append(kept, entry)
 		}
 	}

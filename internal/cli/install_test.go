@@ -58,7 +58,8 @@ func TestInstallGivesNoSecrets(t *testing.T) {
 	dir := project(t, map[string]string{"package.json": "{}", "package-lock.json": "{}", "bin/npm": "#!/bin/sh\nenv\n"})
 	require.NoError(t, os.Chmod(filepath.Join(dir, "bin/npm"), 0o700))
 	t.Setenv("PATH", filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
-	secret := []string{"PINWHEEL_NATS_URL", "PINWHEEL_SECRETS_KEY", "_PINWHEEL_X", "NATS_PASSWORD", "OTEL_EXPORTER_OTLP_HEADERS", "AWS_SECRET_ACCESS_KEY", "NPM_TOKEN", "NODE_OPTIONS", "LD_PRELOAD_"}
+	secret := []string{"PINWHEEL_NATS_URL", "PINWHEEL_SECRETS_KEY", "_PINWHEEL_X", "NATS_PASSWORD",
+		"OTEL_EXPORTER_OTLP_HEADERS", "AWS_SECRET_ACCESS_KEY", "NPM_TOKEN", "NODE_OPTIONS", "LD_PRELOAD_"}
 	for _, name := range secret {
 		t.Setenv(name, "hunter2")
 	}
@@ -67,7 +68,8 @@ func TestInstallGivesNoSecrets(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, installPackages(context.Background(), dir, &out), out.String())
 	require.NotContains(t, out.String(), "hunter2")
-	for _, kept := range []string{"PATH=" + dir, "npm_config_registry=https://registry.test", "https_proxy=http://proxy.test", "HOME="} {
+	for _, kept := range []string{"PATH=" + dir, "npm_config_registry=https://registry.test", "https_proxy=http://proxy.test",
+		"HOME="} {
 		require.Contains(t, out.String(), kept)
 	}
 }
@@ -93,7 +95,10 @@ func TestInstallRunsNoScripts(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "ran-of-project"))
 	require.NoFileExists(t, filepath.Join(dir, "ran-of-package"))
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"name": "p", "version": "1.0.0", "dependencies": {"other": "file:dep"}}`), 0o600))
-	require.ErrorContains(t, installPackages(context.Background(), dir, &out), "npm in "+dir, "the lock file is of other packages")
-	require.ErrorContains(t, installPackages(context.Background(), filepath.Join(dir, "package.json"), &out), "--install is for a directory")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"name": "p", "version": "1.0.0", "dependencies": {"other": "file:dep"}}`),
+		0o600))
+	require.ErrorContains(t, installPackages(context.Background(), dir, &out), "npm in "+dir,
+		"the lock file is of other packages")
+	require.ErrorContains(t, installPackages(context.Background(), filepath.Join(dir, "package.json"), &out),
+		"--install is for a directory")
 }

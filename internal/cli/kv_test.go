@@ -31,18 +31,21 @@ func TestKV(t *testing.T) {
 	require.Equal(t, "set by:person of acme/space, 12 bytes\n", r.Out, r.Err)
 	file := filepath.Join(t.TempDir(), "w.js")
 	require.NoError(t, os.WriteFile(file, []byte(kvWorker), 0o600))
-	require.NoError(t, os.WriteFile(strings.TrimSuffix(file, ".js")+".pinwheel.json", []byte(`{"kv":{"KV":"space"}}`), 0o600))
+	require.NoError(t, os.WriteFile(strings.TrimSuffix(file, ".js")+".pinwheel.json", []byte(`{"kv":{"KV":"space"}}`),
+		0o600))
 	f.Deploy(t, file, "--owner", "acme")
 	require.Contains(t, f.Pinwheel("send", "fetch", "acme/w").Out, `{"value":"secret words","metadata":{"from":"cli"},"cacheStatus":null}`)
 
 	require.Equal(t, "théy", f.Pinwheel("kv", "get", "acme/space", "by:worker").Out)
-	require.JSONEq(t, `{"key":"by:worker","value":"théy","metadata":{"n":1}}`, f.Pinwheel("kv", "get", "acme/space", "by:worker", "--json").Out)
+	require.JSONEq(t, `{"key":"by:worker","value":"théy","metadata":{"n":1}}`, f.Pinwheel("kv", "get", "acme/space", "by:worker",
+		"--json").Out)
 	bytes := filepath.Join(t.TempDir(), "bytes")
 	require.NoError(t, os.WriteFile(bytes, []byte{0, 255}, 0o600))
 	r = f.Pinwheel("kv", "put", "acme/space", "a key\x1b", "--file", bytes, "--ttl", "1h", "--json")
 	require.JSONEq(t, `{"owner":"acme","namespace":"space","key":"a key\u001b","bytes":2,"done":"set"}`, r.Out, r.Err)
 	require.Equal(t, "\x00\xff", f.Pinwheel("kv", "get", "acme/space", "a key\x1b").Out)
-	require.JSONEq(t, `{"key":"a key\u001b","base64":"AP8="}`, f.Pinwheel("kv", "get", "acme/space", "a key\x1b", "--json").Out)
+	require.JSONEq(t, `{"key":"a key\u001b","base64":"AP8="}`, f.Pinwheel("kv", "get", "acme/space", "a key\x1b",
+		"--json").Out)
 	r = f.Pinwheel("kv", "ls", "acme/space")
 	require.Regexp(t, `(?s)^KEY +EXPIRES +METADATA\n"a key\\x1b" +20.*\nby:person +- +\{"from":"cli"\}\nby:worker +- +\{"n":1\}\n$`, r.Out)
 	lines := strings.Split(strings.TrimSpace(f.Pinwheel("kv", "ls", "acme/space", "--prefix", "by:", "--json").Out), "\n")

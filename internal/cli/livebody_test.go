@@ -33,7 +33,8 @@ func TestLiveBody(t *testing.T) {
 	}
 	open := make(chan opened, 1)
 	go func() {
-		_, body, err := c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: from, BodyLive: true})
+		_, body, err := c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: from,
+			BodyLive: true})
 		open <- opened{body, err}
 	}()
 	_, err := to.Write([]byte("one")) // the reply's head may wait for the first part of the body
@@ -88,7 +89,8 @@ func TestLiveBodyWaitsForTheHandler(t *testing.T) {
 	for _, want := range []int{1, 20 << 20} {
 		body := &endless{}
 		reply, err := c.Call(t.Context(), client.Request{
-			Kind: events.Fetch, Owner: "dev", Worker: "stream", URL: "/?bytes=" + strconv.Itoa(want), BodyFrom: body, BodyLive: true,
+			Kind: events.Fetch, Owner: "dev", Worker: "stream", URL: "/?bytes=" + strconv.Itoa(want), BodyFrom: body,
+			BodyLive: true,
 		})
 		require.NoError(t, err)
 		require.Equal(t, 200, reply.Status)
@@ -106,7 +108,8 @@ func TestLiveBodyThatBreaksOff(t *testing.T) {
 	} }`, `{"limits":{"wallMs":60000}}`)
 	broken := errors.New("the disk is gone")
 	_, err := c.Call(t.Context(), client.Request{
-		Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: io.MultiReader(strings.NewReader("a"), failing{broken}), BodyLive: true,
+		Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: io.MultiReader(strings.NewReader("a"), failing{broken}),
+		BodyLive: true,
 	})
 	require.ErrorIs(t, err, broken)
 
@@ -146,7 +149,8 @@ func TestLiveBodyThatBreaksOff(t *testing.T) {
 	}
 	require.Contains(t, part("bad", "End", "1"), "0 to 1048575, or end")
 	late := nats.NewMsg("pinwheel.call.fetch.dev.stream")
-	late.Header = nats.Header{events.HeaderBodyID: {"late"}, events.HeaderBodyParts: {"*"}, events.HeaderDeliverAfter: {"1h"}}
+	late.Header = nats.Header{events.HeaderBodyID: {"late"}, events.HeaderBodyParts: {"*"},
+		events.HeaderDeliverAfter: {"1h"}}
 	answer, err := f.NC.RequestMsg(late, 20*time.Second)
 	require.NoError(t, err)
 	require.Contains(t, answer.Header.Get(events.HeaderError), "for an event that runs at once")
@@ -165,7 +169,8 @@ func TestLiveBodyOfACallThatEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.Call(ctx, client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: from, BodyLive: true})
+		_, err := c.Call(ctx, client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: from,
+			BodyLive: true})
 		done <- err
 	}()
 	_, err := to.Write([]byte("x"))

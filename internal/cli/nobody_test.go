@@ -49,13 +49,16 @@ func TestFetchThatNobodyWaitsFor(t *testing.T) {
 		require.Equal(t, "fetch", l.Kind)
 		got[l.EventID] = l.Reason
 	}
-	require.Equal(t, map[string]string{"w/throw": "exception", "w/loop": "cpu", "w/never": "timeout", "gone/": "no-worker"}, got)
+	require.Equal(t, map[string]string{"w/throw": "exception", "w/loop": "cpu", "w/never": "timeout",
+		"gone/": "no-worker"}, got)
 
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "throw new TypeError", "return new Response", 1)), 0o600))
+	require.NoError(t,
+		os.WriteFile(path, []byte(strings.Replace(string(text), "throw new TypeError", "return new Response", 1)), 0o600))
 	f.Deploy(t, path, "--owner", "acme")
 	require.Zero(t, f.Pinwheel("dead", "replay", "--reason", "exception").Code)
-	require.Eventually(t, func() bool { return strings.Contains(f.Pinwheel("dead", "replays").Out, "succeeded") }, patience, tick)
+	require.Eventually(t, func() bool { return strings.Contains(f.Pinwheel("dead", "replays").Out, "succeeded") },
+		patience, tick)
 	require.Len(t, letters(f), 3)
 }

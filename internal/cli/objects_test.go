@@ -32,7 +32,8 @@ func TestObjects(t *testing.T) {
 	data := bytes.Repeat([]byte("secret\x00\xff words"), 700_000) // read in several parts
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 	require.NoError(t, os.WriteFile(from, data, 0o600))
-	r := f.Pinwheel("objects", "put", "acme/files", "by/person", "--file", from, "--content-type", "image/png", "--metadata", "from=cli=x", "--metadata", "n=")
+	r := f.Pinwheel("objects", "put", "acme/files", "by/person", "--file", from, "--content-type", "image/png",
+		"--metadata", "from=cli=x", "--metadata", "n=")
 	require.Equal(t, "stored by/person of acme/files, 9800000 bytes\n", r.Out, r.Err)
 
 	file := filepath.Join(dir, "w.js")
@@ -59,13 +60,16 @@ func TestObjects(t *testing.T) {
 	r = f.Pinwheel("objects", "ls", "acme/files")
 	require.Regexp(t, `(?s)^KEY +BYTES +UPLOADED +TYPE\n"a key\\x1b" +0 +20.* -\nby/person +9800000 +20.* image/png\nby/worker +5 +20.* text/plain\n$`, r.Out)
 	var shown map[string]any
-	require.NoError(t, json.Unmarshal([]byte(f.Pinwheel("objects", "ls", "acme/files", "--prefix", "by/w", "--json").Out), &shown))
+	require.NoError(t, json.Unmarshal([]byte(f.Pinwheel("objects", "ls", "acme/files", "--prefix", "by/w", "--json").Out),
+		&shown))
 	require.NotEmpty(t, shown["uploaded"])
 	delete(shown, "uploaded")
 	require.Equal(t, map[string]any{
-		"key": "by/worker", "size": 5.0, "etag": "dfeacd7f61892cf3f4457a78885482c8", "contentType": "text/plain", "customMetadata": map[string]any{"n": "1"},
+		"key": "by/worker", "size": 5.0, "etag": "dfeacd7f61892cf3f4457a78885482c8", "contentType": "text/plain",
+		"customMetadata": map[string]any{"n": "1"},
 	}, shown)
-	require.Contains(t, f.Pinwheel("objects", "get", "acme/files", "by/worker", "--json").Out, `{"key":"by/worker","size":5,"etag":"`)
+	require.Contains(t, f.Pinwheel("objects", "get", "acme/files", "by/worker", "--json").Out,
+		`{"key":"by/worker","size":5,"etag":"`)
 	require.Equal(t, "KEY  BYTES  UPLOADED  TYPE\n", f.Pinwheel("objects", "ls", "acme/other").Out)
 
 	r = f.Pinwheel("objects", "rm", "acme/files", "by/person")
@@ -118,7 +122,8 @@ func TestObjectsWithBadArguments(t *testing.T) {
 		{1, "more than 26214400 bytes", []string{"put", "acme/files", "k", "--file", long}},
 		{1, "no such file", []string{"put", "acme/files", "k", "--file", short + "er"}},
 		{2, "object name is not valid", []string{"put", "acme/files", strings.Repeat("k", 1025), "--file", short}},
-		{2, "exceed the maximum allowed metadata size", []string{"put", "acme/files", "k", "--file", short, "--metadata", "n=" + strings.Repeat("v", 8192)}},
+		{2, "exceed the maximum allowed metadata size", []string{"put", "acme/files", "k", "--file", short, "--metadata",
+			"n=" + strings.Repeat("v", 8192)}},
 		{1, "there.part", []string{"get", "acme/files", "k", "--file", there}},
 		{2, "one of them is enough", []string{"get", "acme/files", "k", "--file", there, "--json"}},
 	} {

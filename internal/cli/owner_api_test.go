@@ -28,22 +28,29 @@ func TestCommandsOfOwners(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w.js")
 	require.NoError(t, os.WriteFile(path, []byte(`export default { task(event) { console.log("task"); if (event.payload.bad) { event.noRetry(); throw new Error("bad"); } }, scheduled() {} }`), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "w.pinwheel.json"), []byte(`{"schedules":[{"name":"night","cron":"0 3 * * *"}]}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "w.pinwheel.json"),
+		[]byte(`{"schedules":[{"name":"night","cron":"0 3 * * *"}]}`), 0o600))
 	for _, owner := range []string{"acme", "beta"} {
 		f.Deploy(t, path, "--owner", owner, "--var", "A=secret")
 		require.Equal(t, 1, f.Pinwheel("send", "task", owner+"/w", "--data", `{"bad":1}`).Code)
 		require.Zero(t, f.Pinwheel("send", "task", owner+"/w", "--after", "1h", "--no-wait", "--id", "later").Code)
 	}
-	require.Eventually(t, func() bool { return strings.Count(f.Pinwheel("schedules", "waiting", "--json").Out, "\n") == 2 }, time.Minute, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return strings.Count(f.Pinwheel("dead", "ls", "--json").Out, "\n") == 2 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return strings.Count(f.Pinwheel("schedules", "waiting", "--json").Out,
+			"\n") == 2
+	}, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Count(f.Pinwheel("dead", "ls", "--json").Out, "\n") == 2 },
+		time.Minute, 10*time.Millisecond)
 
 	owner := *f
 	owner.Config.NatsUser, owner.Config.NatsPassword, owner.Config.Owner = "acme", "acme-secret", "acme"
 	owner.Config.ReplyPrefixes = config.Default().ReplyPrefixes // the owner need not know what the fleet has
 	for _, args := range []string{
 		"workers ls --owner acme", "workers ls --owner acme --json", "workers show acme/w", "workers show acme/w --json",
-		"schedules ls --owner acme", "schedules ls --owner acme --json", "schedules waiting --owner acme", "schedules waiting --owner acme --json",
-		"dead ls --owner acme", "dead ls --owner acme --json", "dead ls --worker acme/w --limit 1", "dead replays --owner acme --json",
+		"schedules ls --owner acme", "schedules ls --owner acme --json", "schedules waiting --owner acme",
+		"schedules waiting --owner acme --json",
+		"dead ls --owner acme", "dead ls --owner acme --json", "dead ls --worker acme/w --limit 1",
+		"dead replays --owner acme --json",
 		"versions ls acme/w", "versions ls acme/w --json", "deployments ls acme/w", "deployments ls acme/w --json",
 		"schedules pause acme/w night", "schedules ls --owner acme", "schedules resume acme/w night",
 	} {
@@ -52,7 +59,8 @@ func TestCommandsOfOwners(t *testing.T) {
 		require.Equal(t, want.Out, got.Out, args)
 	}
 	for _, c := range [][2]string{
-		{"alias set acme/w next 1", `^alias next set: acme/w: 1-\S+ 100 %, active in 1 of 1 process\n$`}, {"promote acme/w next", `^unchanged acme/w: 1-`},
+		{"alias set acme/w next 1", `^alias next set: acme/w: 1-\S+ 100 %, active in 1 of 1 process\n$`},
+		{"promote acme/w next", `^unchanged acme/w: 1-`},
 		{"alias rm acme/w next --json", `"changed":true,"deployment":.*"active":1,"processes":1`},
 	} {
 		r := owner.Pinwheel(strings.Fields(c[0])...)
@@ -75,13 +83,15 @@ func TestCommandsOfOwners(t *testing.T) {
 	require.Regexp(t, `^`+id+` is (\d+) now\n$`, r.Out)
 	r = owner.Pinwheel("dead", "replay", "--all")
 	require.Regexp(t, `^\d+ acme/w task exception\n1 replayed\n$`, r.Out, r.Err)
-	require.Eventually(t, func() bool { return strings.Contains(owner.Pinwheel("dead", "replays").Out, "succeeded") }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(owner.Pinwheel("dead", "replays").Out, "succeeded") },
+		time.Minute, 10*time.Millisecond)
 	r = owner.Pinwheel("dead", "rm", "--all")
 	require.Equal(t, "0 removed\n", r.Out, r.Err)
 	require.Equal(t, 1, strings.Count(f.Pinwheel("dead", "ls", "--json").Out, "\n"), "beta's letter is there")
 	r = owner.Pinwheel("schedules", "cancel", "acme/w", "later")
 	require.Equal(t, "cancelled 1\n", r.Out, r.Err)
-	out := tailed(t, owner.Config, "task", func() { owner.Pinwheel("send", "task", "acme/w", "--data", "{}") }, "acme/w", "--logs")
+	out := tailed(t, owner.Config, "task", func() { owner.Pinwheel("send", "task", "acme/w", "--data", "{}") }, "acme/w",
+		"--logs")
 	require.Contains(t, out, "acme/w  task")
 
 	// Each change is in the audit stream, with who made it: as NATS or the subject tells, and as the command says.
@@ -90,7 +100,8 @@ func TestCommandsOfOwners(t *testing.T) {
 	require.Equal(t, f.Pinwheel("audit", "acme").Out, changes.Out)
 	for _, want := range []string{
 		`acme +versions.deploy +fleet of \S+ "\S+@\S+" +command \S+ +\{"percent":100,"version":"1-\w+","worker":"acme/w"\}`, `acme +schedules.pause +fleet of`,
-		`acme +dead.edit +owner acme "\S+@\S+" +owner-api \S+ +\{"id":` + id + `,"with":\["patch"\]\}`, `acme +dead.replay +owner acme .*\{"all":true,`, `acme +schedules.cancel +owner acme`,
+		`acme +dead.edit +owner acme "\S+@\S+" +owner-api \S+ +\{"id":` + id + `,"with":\["patch"\]\}`, `acme +dead.replay +owner acme .*\{"all":true,`,
+		`acme +schedules.cancel +owner acme`,
 	} {
 		require.Regexp(t, want, changes.Out)
 	}
@@ -140,13 +151,16 @@ func TestSecretsOfOwners(t *testing.T) {
 	require.NoError(t, err)
 	url := natstest.StartConfigured(t, "../../deploy/nats/users.conf")
 	f := fleettest.Start(t, func(c *config.Config) {
-		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.SecretsKey = url, "fleet", "fleet-secret", config.List{"_INBOX.{owner}."}, key
+		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.SecretsKey = url, "fleet", "fleet-secret", config.List{
+			"_INBOX.{owner}."}, key
 	})
 	path := filepath.Join(t.TempDir(), "w.js")
 	require.NoError(t, os.WriteFile(path, []byte(`export default { fetch: (r, env) => new Response(env.API_KEY) }`), 0o600))
-	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json", []byte(`{"secrets": ["API_KEY"]}`), 0o600))
+	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json", []byte(`{"secrets": ["API_KEY"]}`),
+		0o600))
 	owner := *f
-	owner.Config.NatsUser, owner.Config.NatsPassword, owner.Config.Owner, owner.Config.SecretsKey = "acme", "acme-secret", "acme", ""
+	owner.Config.NatsUser, owner.Config.NatsPassword, owner.Config.Owner, owner.Config.SecretsKey =
+		"acme", "acme-secret", "acme", ""
 	r := owner.PinwheelWith("s3cret value\n", "secrets", "set", "acme/w", "API_KEY")
 	require.Equal(t, "acme/w API_KEY is set, encrypted to "+recipient+"\n", r.Out, r.Err)
 	f.Deploy(t, path, "--owner", "acme")
@@ -239,7 +253,8 @@ func TestDeploysOfOwners(t *testing.T) {
 	both(0)
 	require.Equal(t, "1600000", owner.Pinwheel("send", "fetch", "acme/w").Out)
 	for _, args := range []string{
-		"workers show acme/w --code", "versions show acme/w 1", "versions show acme/w 1 --json", "versions show acme/w 2 --code", "versions diff acme/w 1 2", "versions diff acme/w 2",
+		"workers show acme/w --code", "versions show acme/w 1", "versions show acme/w 1 --json",
+		"versions show acme/w 2 --code", "versions diff acme/w 1 2", "versions diff acme/w 2",
 	} {
 		want, got := f.Pinwheel(strings.Fields(args)...), owner.Pinwheel(strings.Fields(args)...)
 		require.Zero(t, got.Code, "%s: %s", args, got.Err)

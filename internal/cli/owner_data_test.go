@@ -24,10 +24,12 @@ import (
 func withOwner(t *testing.T, file string) (f, owner *fleettest.Fleet) {
 	url := natstest.StartConfigured(t, "../../deploy/nats/"+file)
 	f = fleettest.Start(t, func(c *config.Config) {
-		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", config.List{"_INBOX.{owner}.", "_R_."}, 256<<20
+		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", config.List{
+			"_INBOX.{owner}.", "_R_."}, 256<<20
 	})
 	o := *f
-	o.Config.NatsUser, o.Config.NatsPassword, o.Config.Owner, o.Config.ReplyPrefixes = "acme", "acme-secret", "acme", config.Default().ReplyPrefixes
+	o.Config.NatsUser, o.Config.NatsPassword, o.Config.Owner, o.Config.ReplyPrefixes =
+		"acme", "acme-secret", "acme", config.Default().ReplyPrefixes
 	return f, &o
 }
 
@@ -62,11 +64,13 @@ func testKVOfOwner(t *testing.T, f, owner *fleettest.Fleet) {
 	r = owner.Pinwheel("kv", "put", "acme/space", "a key\x1b", "--value", "théy", "--ttl", "1h", "--metadata", `{"n":1}`)
 	require.Zero(t, r.Code, r.Err)
 	require.Zero(t, owner.Pinwheel("kv", "put", "acme/space", "empty", "--value", "").Code)
-	for _, args := range []string{"ls acme/space", "ls acme/space --json", "ls acme/space --prefix a --json", "ls acme/other", "get acme/space empty", "get acme/space none"} {
+	for _, args := range []string{"ls acme/space", "ls acme/space --json", "ls acme/space --prefix a --json",
+		"ls acme/other", "get acme/space empty", "get acme/space none"} {
 		want, got := f.Pinwheel(strings.Fields("kv "+args)...), owner.Pinwheel(strings.Fields("kv "+args)...)
 		require.Equal(t, want, got, args)
 	}
-	want, got := f.Pinwheel("kv", "get", "acme/space", "a key\x1b", "--json"), owner.Pinwheel("kv", "get", "acme/space", "a key\x1b", "--json")
+	want, got := f.Pinwheel("kv", "get", "acme/space", "a key\x1b", "--json"), owner.Pinwheel("kv", "get", "acme/space",
+		"a key\x1b", "--json")
 	require.Equal(t, want, got)
 	require.JSONEq(t, `{"key":"a key\u001b","value":"théy","metadata":{"n":1}}`, got.Out)
 
@@ -81,7 +85,8 @@ func testKVOfOwner(t *testing.T, f, owner *fleettest.Fleet) {
 	require.NoError(t, err)
 	metadata, n := `{"long":"`+strings.Repeat("<", 900)+`"}`, 1500
 	for i := range n {
-		_, err := js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprintf("$KV.PINWHEEL_KV_acme.many.k%04d", i), Header: nats.Header{"Pinwheel-Metadata": {metadata}}, Data: []byte("v")})
+		_, err := js.PublishMsgAsync(&nats.Msg{Subject: fmt.Sprintf("$KV.PINWHEEL_KV_acme.many.k%04d", i),
+			Header: nats.Header{"Pinwheel-Metadata": {metadata}}, Data: []byte("v")})
 		require.NoError(t, err)
 	}
 	<-js.PublishAsyncComplete()
@@ -104,7 +109,8 @@ func testKVOfOwner(t *testing.T, f, owner *fleettest.Fleet) {
 		{2, "namespace", []string{"get", "acme/*", "k"}},
 		{2, "is not allowed as a key name", []string{"put", "acme/space", "..", "--value", "v"}},
 		{2, "key length limit of 512", []string{"put", "acme/space", strings.Repeat("k", 513), "--value", "v"}},
-		{2, "exceeds limit of 1024", []string{"put", "acme/space", "k", "--value", "v", "--metadata", `"` + strings.Repeat("m", 1024) + `"`}},
+		{2, "exceeds limit of 1024", []string{"put", "acme/space", "k", "--value", "v", "--metadata",
+			`"` + strings.Repeat("m", 1024) + `"`}},
 	} {
 		r := owner.Pinwheel(append([]string{"kv"}, c.args...)...)
 		require.Contains(t, r.Err, c.want, "%.80q", c.args)
@@ -133,7 +139,8 @@ func testObjectsOfOwner(t *testing.T, f, owner *fleettest.Fleet) {
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 	data := bytes.Repeat([]byte("0123456789abcde\xff"), 25<<20/16)
 	require.NoError(t, os.WriteFile(from, data, 0o600))
-	r = owner.Pinwheel("objects", "put", "acme/files", "by/person", "--file", from, "--content-type", "image/png", "--metadata", "from=cli=x")
+	r = owner.Pinwheel("objects", "put", "acme/files", "by/person", "--file", from, "--content-type", "image/png",
+		"--metadata", "from=cli=x")
 	require.Equal(t, "stored by/person of acme/files, 26214400 bytes\n", r.Out, r.Err)
 	r = owner.Pinwheel("objects", "get", "acme/files", "by/person", "--file", to)
 	require.Zero(t, r.Code, r.Err)
@@ -143,23 +150,27 @@ func testObjectsOfOwner(t *testing.T, f, owner *fleettest.Fleet) {
 	r = owner.Pinwheel("objects", "put", "acme/files", "a key\x1b", "--file", os.DevNull)
 	require.Zero(t, r.Code, r.Err)
 	for i := range 4 { // more than an answer takes
-		r = owner.PinwheelWith("x", "objects", "put", "acme/many", fmt.Sprint("k", i), "--metadata", "n="+strings.Repeat("\x01", 8000))
+		r = owner.PinwheelWith("x", "objects", "put", "acme/many", fmt.Sprint("k", i), "--metadata",
+			"n="+strings.Repeat("\x01", 8000))
 		require.Zero(t, r.Code, r.Err)
 	}
 	for _, args := range []string{
-		"ls acme/files", "ls acme/files --json", "ls acme/files --prefix by/ --json", "ls acme/many --json", "ls acme/other", "get acme/files by/person --json", "get acme/files none",
+		"ls acme/files", "ls acme/files --json", "ls acme/files --prefix by/ --json", "ls acme/many --json", "ls acme/other",
+		"get acme/files by/person --json", "get acme/files none",
 	} {
 		want, got := f.Pinwheel(strings.Fields("objects "+args)...), owner.Pinwheel(strings.Fields("objects "+args)...)
 		require.Equal(t, want, got, args)
 	}
-	require.Equal(t, f.Pinwheel("objects", "get", "acme/files", "a key\x1b"), owner.Pinwheel("objects", "get", "acme/files", "a key\x1b"))
+	require.Equal(t, f.Pinwheel("objects", "get", "acme/files", "a key\x1b"),
+		owner.Pinwheel("objects", "get", "acme/files", "a key\x1b"))
 	r = owner.Pinwheel("objects", "rm", "acme/files", "by/person")
 	require.Equal(t, "removed by/person of acme/files, 26214400 bytes\n", r.Out, r.Err)
 	r = owner.Pinwheel("objects", "rm", "acme/files", "by/person")
 	require.Equal(t, 1, r.Code)
 	require.Contains(t, r.Err, `acme/files has no object "by/person"`)
 	require.Contains(t, owner.Pinwheel("objects", "get", "beta/files", "k").Err, "beta/files is not of owner acme")
-	require.Contains(t, owner.Pinwheel("objects", "put", "acme/files", strings.Repeat("k", 1025), "--file", os.DevNull).Err, "object name is not valid")
+	require.Contains(t, owner.Pinwheel("objects", "put", "acme/files", strings.Repeat("k", 1025), "--file", os.DevNull).
+		Err, "object name is not valid")
 	changes := owner.Pinwheel("audit").Out
 	require.Regexp(t, `acme +objects.put +owner acme "\S+@\S+" +owner-api \S+ +\{"bucket":"files","key":"by/person","owner":"acme","with":\["body","cont`, changes)
 	require.Regexp(t, `acme +objects.rm +owner acme .*\{"bucket":"files","key":"by/person","owner":"acme"\}`, changes)
@@ -179,16 +190,20 @@ func lay(t *testing.T, f *fleettest.Fleet, owner string, seq uint64, body []byte
 	js, err := jetstream.New(f.NC)
 	require.NoError(t, err)
 	d := &events.DeadLetter{
-		Owner: owner, Worker: "w", Kind: "task", EventID: fmt.Sprint("e", seq), Failure: *events.NewFailure(events.ReasonException, "no\n", "at w.js:1"), Version: "3-0123456789ab",
-		Node: "n/1", Attempts: 3, Replays: 1, FirstAt: time.Now(), At: time.Now(), Stream: events.StreamEvents, StreamSeq: seq, Stored: time.Now(),
-		Subject: "pinwheel.stored.0.task." + owner + ".w", Header: events.Header{"X-A": {"1", "ü"}, "Nats-Msg-Id": {"m"}}, Body: body,
+		Owner: owner, Worker: "w", Kind: "task", EventID: fmt.Sprint("e", seq),
+		Failure: *events.NewFailure(events.ReasonException, "no\n", "at w.js:1"), Version: "3-0123456789ab",
+		Node: "n/1", Attempts: 3, Replays: 1, FirstAt: time.Now(), At: time.Now(), Stream: events.StreamEvents,
+		StreamSeq: seq, Stored: time.Now(),
+		Subject: "pinwheel.stored.0.task." + owner + ".w", Header: events.Header{"X-A": {"1", "ü"}, "Nats-Msg-Id": {"m"}},
+		Body:    body,
 		History: []events.FailedRun{{At: time.Now(), Attempt: 1, Reason: events.ReasonTimeout, Message: "slow", Node: "n/1"}},
 	}
 	if seq == 2 {
 		d.Header["X-Bytes"] = []string{"\xff"}
 	}
 	s := events.Subjects(events.DefaultPrefix)
-	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: s.DeadLetter(d, d.Failure.Reason), Header: nats.Header(d.Encode()), Data: d.Body})
+	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: s.DeadLetter(d, d.Failure.Reason),
+		Header: nats.Header(d.Encode()), Data: d.Body})
 	require.NoError(t, err)
 }
 
@@ -201,7 +216,8 @@ func TestLettersOfOwnersGoOutAndComeBack(t *testing.T) {
 
 func testLettersOfOwner(t *testing.T, f, owner *fleettest.Fleet) {
 	bodies := [][]byte{
-		[]byte(`{"n":1}`), {0, 255}, bytes.Repeat([]byte{0xff}, 900<<10), bytes.Repeat([]byte{1}, 900<<10), nil, bytes.Repeat([]byte("text "), 100_000),
+		[]byte(`{"n":1}`), {0, 255}, bytes.Repeat([]byte{0xff}, 900<<10), bytes.Repeat([]byte{1}, 900<<10), nil,
+		bytes.Repeat([]byte("text "), 100_000),
 	}
 	for i := range 250 { // more than a body of an import has
 		bodies = append(bodies, fmt.Append(nil, i))

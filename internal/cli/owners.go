@@ -108,13 +108,18 @@ func (f *policyFlags) flags(fl *pflag.FlagSet) {
 	fl.IntVar(&f.p.MaxIsolates, "max-isolates", 0, "isolates in a process")
 	fl.IntVar(&f.p.HeapMB, "heap", 0, "MB of all its isolates in a process")
 	fl.StringVar(&f.p.Group, "group", "", "owners of the same group share isolates: name owners that trust each other; \"\" for none")
-	fl.IntVar(&f.p.MaxWorkers, "max-workers", 0, fmt.Sprintf("workers that its people may have by deploys of their own; by default %d", events.DefaultMaxWorkers))
-	fl.IntVar(&f.p.AssetBytes, "asset-bytes", 0, fmt.Sprintf("bytes of all stored files, for deploys of its own people; by default %d", events.DefaultAssetBytes))
-	fl.IntVar(&f.p.CodeBytes, "code-bytes", 0, fmt.Sprintf("bytes of all kept versions, for deploys of its own people; by default %d", events.DefaultCodeBytes))
+	fl.IntVar(&f.p.MaxWorkers, "max-workers", 0, fmt.Sprintf("workers that its people may have by deploys of their own; by default %d",
+		events.DefaultMaxWorkers))
+	fl.IntVar(&f.p.AssetBytes, "asset-bytes", 0, fmt.Sprintf("bytes of all stored files, for deploys of its own people; by default %d",
+		events.DefaultAssetBytes))
+	fl.IntVar(&f.p.CodeBytes, "code-bytes", 0, fmt.Sprintf("bytes of all kept versions, for deploys of its own people; by default %d",
+		events.DefaultCodeBytes))
 	fl.IntVar(&f.p.KVBytes, "kv-bytes", 0, "bytes that its workers store by KV bindings")
 	fl.IntVar(&f.p.CacheBytes, "cache-bytes", 0, "bytes that its workers keep in caches")
-	fl.IntVar(&f.p.ObjectBytes, "object-bytes", 0, fmt.Sprintf("bytes that its workers store by objects bindings; by default %d", events.DefaultObjectBytes))
-	fl.IntVar(&f.p.BindingCalls, "binding-calls", 0, fmt.Sprintf("calls of bindings in a second and process; by default %d", events.DefaultBindingCalls))
+	fl.IntVar(&f.p.ObjectBytes, "object-bytes", 0, fmt.Sprintf("bytes that its workers store by objects bindings; by default %d",
+		events.DefaultObjectBytes))
+	fl.IntVar(&f.p.BindingCalls, "binding-calls", 0, fmt.Sprintf("calls of bindings in a second and process; by default %d",
+		events.DefaultBindingCalls))
 	fl.StringSliceVar(&f.p.NATSPublish, "nats-publish", nil, "subjects that its workers may publish to by NATS bindings, with commas between and wildcards: orders.>; \"\" for none")
 	fl.StringSliceVar(&f.p.NATSRequest, "nats-request", nil, "subjects that its workers may ask by NATS bindings; \"\" for none")
 	fl.StringSliceVar(&f.p.Hosts, "hosts", nil, "hosts that the routes of its workers may name, with commas between: shop.example, *.example for all below, * for all; \"\" for none")
@@ -144,7 +149,8 @@ var policyFields = map[string]string{
 
 // ceilingFields are the fields of the flags that are ceilings.
 var ceilingFields = map[string]string{
-	"cpu": "cpuMs", "wall": "wallMs", "worker-heap": "heapMB", "subrequests": "subrequests", "worker-sends": "sends", "log-bytes": "logBytes",
+	"cpu": "cpuMs", "wall": "wallMs", "worker-heap": "heapMB", "subrequests": "subrequests", "worker-sends": "sends",
+	"log-bytes": "logBytes",
 }
 
 // named returns the fields of the policy that the command line names, also those that it sets to zero.
@@ -255,7 +261,8 @@ func storedText(streams []bindings.Stored) string {
 }
 
 func printPolicies(e *env, all map[string]events.Policy, asJSON bool) error {
-	l := e.list(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP", "DEPLOYS", "HOSTS", "CEILINGS")
+	l := e.list(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP",
+		"DEPLOYS", "HOSTS", "CEILINGS")
 	n := func(v int) string {
 		if v == 0 {
 			return "-"
@@ -268,7 +275,8 @@ func printPolicies(e *env, all map[string]events.Policy, asJSON bool) error {
 			Owner string `json:"owner"`
 			events.Policy
 		}{owner, p}
-		err := l.add(one, owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), callLimits(p), n(p.MaxIsolates), n(p.HeapMB),
+		err := l.add(one, owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), callLimits(p), n(p.MaxIsolates),
+			n(p.HeapMB),
 			cmp.Or(p.Group, "-"), deployBounds(p), cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings))
 		if err != nil {
 			return err

@@ -22,7 +22,8 @@ func TestOwners(t *testing.T) {
 	r = f.Pinwheel("owners", "set", "dev", "--max-running", "7", "--weight", "0")
 	require.Contains(t, r.Out, "dev    -       7        -       -      -      -         -        -      -        -      cpu 20ms, heap 64 MB\n")
 	require.JSONEq(t, `{"owner":"dev","maxRunning":7,"ceilings":{"cpuMs":20,"heapMB":64}}`, f.Pinwheel("owners", "ls", "--json").Out)
-	r = f.Pinwheel("owners", "set", "limited", "--fleet-max-running", "40", "--fleet-max-queued", "900", "--calls", "100", "--call-burst", "300", "--call-bytes", "1000000")
+	r = f.Pinwheel("owners", "set", "limited", "--fleet-max-running", "40", "--fleet-max-queued", "900", "--calls", "100",
+		"--call-burst", "300", "--call-bytes", "1000000")
 	require.Contains(t, r.Out, "40 running, 900 queued  100/s, 300 at once, 1000000 bytes/s  -")
 	r = f.Pinwheel("owners", "set", "deployer", "--max-workers", "3", "--code-bytes", "1000000")
 	require.Contains(t, r.Out, "3 workers, 1000000 bytes of code")
@@ -32,9 +33,11 @@ func TestOwners(t *testing.T) {
 	r = f.Pinwheel("owners", "set", "shop", "--group", "acme-inc")
 	require.Contains(t, r.Out, " acme-inc ")
 	require.JSONEq(t, `{"owner":"shop","group":"acme-inc"}`, lineWith(f.Pinwheel("owners", "ls", "--json").Out, "shop\""))
-	require.Contains(t, f.Pinwheel("owners", "set", "shop", "--group", "acme inc").Err, `group "acme inc": a name is 1 to 64 of`)
+	require.Contains(t, f.Pinwheel("owners", "set", "shop", "--group", "acme inc").Err,
+		`group "acme inc": a name is 1 to 64 of`)
 	require.NotContains(t, f.Pinwheel("owners", "set", "shop", "--group", "").Out, "acme-inc")
-	for _, bad := range []string{"--max-workers=10001", "--code-bytes=-1", "--weight=-1", "--weight=101", "--cpu=-1s", "--cpu=6m", "--worker-heap=4"} {
+	for _, bad := range []string{"--max-workers=10001", "--code-bytes=-1", "--weight=-1", "--weight=101", "--cpu=-1s",
+		"--cpu=6m", "--worker-heap=4"} {
 		r := f.Pinwheel("owners", "set", "dev", bad)
 		require.Equal(t, 2, r.Code, "%s: %s", bad, r.Err)
 		require.Contains(t, r.Err, "it is ", bad)
@@ -83,7 +86,8 @@ func lineWith(lines, text string) string {
 // Workers of owners of a group run in one isolate, as soon as the policies are taken up, and apart when they are not.
 func TestOwnersGroup(t *testing.T) {
 	t.Parallel()
-	f := fleettest.Start(t, func(c *config.Config) { c.Threads, c.BackgroundThreads = 1, 0 }) // each thread has an isolate of the group
+	// each thread has an isolate of the group
+	f := fleettest.Start(t, func(c *config.Config) { c.Threads, c.BackgroundThreads = 1, 0 })
 	file := t.TempDir() + "/who.js"
 	require.NoError(t, os.WriteFile(file, []byte(`// @mode shared
 export default { fetch: (request, env) => new Response("I am " + env.WHO) }`), 0o600))

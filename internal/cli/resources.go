@@ -82,7 +82,8 @@ func printChanges(e *env, list []inventory.Change, asJSON bool) error {
 		if c.Final {
 			lost = "JetStream cannot change it in place: save the content and delete the resource"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Resource, c.Field, cmp.Or(c.Now, "-"), cmp.Or(c.Wanted, "-"), cmp.Or(c.Variable, "-"), lost)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Resource, c.Field, cmp.Or(c.Now, "-"), cmp.Or(c.Wanted, "-"),
+			cmp.Or(c.Variable, "-"), lost)
 	}
 	return w.Flush()
 }

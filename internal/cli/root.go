@@ -130,9 +130,13 @@ func newRoot(e *env) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newDevCommand(e), newServeCommand(e),
-		newDeployCommand(e), newVersionsCommand(e), newDeploymentsCommand(e), newPromoteCommand(e), newRollbackCommand(e), newAliasCommand(e),
-		newWorkersCommand(e), newOwnersCommand(e), newKVCommand(e), newObjectsCommand(e), newSecretsCommand(e), newSendCommand(e), newTailCommand(e), newTopCommand(e), newDeadCommand(e), newSchedulesCommand(e), newAuditCommand(e), newResourcesCommand(e),
-		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e), newEnvironmentTopic(),
+		newDeployCommand(e), newVersionsCommand(e), newDeploymentsCommand(e), newPromoteCommand(e), newRollbackCommand(e),
+		newAliasCommand(e),
+		newWorkersCommand(e), newOwnersCommand(e), newKVCommand(e), newObjectsCommand(e), newSecretsCommand(e),
+		newSendCommand(e), newTailCommand(e), newTopCommand(e), newDeadCommand(e), newSchedulesCommand(e), newAuditCommand(e),
+		newResourcesCommand(e),
+		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e),
+		newEnvironmentTopic(),
 	)
 	e.completeArgs(root)
 	return root

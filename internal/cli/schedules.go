@@ -34,7 +34,8 @@ func newSchedulesLs(e *env) *cobra.Command {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.SchedulesList, r)
 				for _, s := range page.Schedules {
-					err = cmp.Or(err, p.add(s, s.Owner+"/"+s.Worker, s.Name, scheduleText(s.Schedule), stampedOrNone(s.Last), nextText(s)))
+					err = cmp.Or(err, p.add(s, s.Owner+"/"+s.Worker, s.Name, scheduleText(s.Schedule), stampedOrNone(s.Last),
+						nextText(s)))
 				}
 				r.After = page.Next
 				return len(page.Schedules), page.Next != "", err
@@ -118,7 +119,8 @@ func newSchedulesResume(e *env) *cobra.Command {
 	}, "resumed", control.SchedulesResume)
 }
 
-func (e *env) scheduleChange(c cobra.Command, done string, change control.Endpoint[control.ScheduleName, control.Schedule]) *cobra.Command {
+func (e *env) scheduleChange(c cobra.Command, done string, change control.Endpoint[control.ScheduleName,
+	control.Schedule]) *cobra.Command {
 	c.Args = cobra.ExactArgs(2)
 	return e.command(c, func(ctx context.Context, args []string) error {
 		name, err := target(args[0])

@@ -39,7 +39,8 @@ func deployTicking(t *testing.T, f *fleettest.Fleet, schedules string) (lines ch
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w.js")
 	require.NoError(t, os.WriteFile(path, []byte(ticking), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "w.pinwheel.json"), []byte(`{"queues": {"SELF": "w"}, "schedules": `+schedules+`}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "w.pinwheel.json"),
+		[]byte(`{"queues": {"SELF": "w"}, "schedules": `+schedules+`}`), 0o600))
 	f.Deploy(t, path, "--owner", "acme")
 	return lines
 }
@@ -78,7 +79,8 @@ func TestSchedulesTickByThemselves(t *testing.T) {
 	require.Equal(t, "paused often of acme/w\n", f.Pinwheel("schedules", "pause", "acme/w", "often").Out)
 	require.Contains(t, f.Pinwheel("schedules", "ls").Out, "paused")
 	last := func() string { return strings.Fields(f.Pinwheel("schedules", "ls").Out)[14] }
-	require.Contains(t, f.Pinwheel("schedules", "resume", "acme/w", "nothing").Err, `no schedule "nothing": it has often, 2`)
+	require.Contains(t, f.Pinwheel("schedules", "resume", "acme/w", "nothing").Err,
+		`no schedule "nothing": it has often, 2`)
 	require.Equal(t, "resumed often of acme/w\n", f.Pinwheel("schedules", "resume", "acme/w", "often").Out)
 	was := last()
 	require.Eventually(t, func() bool { return last() != was }, patience, tick)
@@ -114,7 +116,10 @@ func TestDelayedEventsWaitAreListedAndCancelled(t *testing.T) {
 		r := f.Pinwheel("send", "task", "acme/w", "--data", `"`+id+`"`, "--after", "1h", "--id", id, "--no-wait")
 		require.Zero(t, r.Code, r.Err)
 	}
-	require.Eventually(t, func() bool { return strings.Count(f.Pinwheel("schedules", "waiting", "--json").Out, "\n") == 2 }, patience, tick)
+	require.Eventually(t, func() bool {
+		return strings.Count(f.Pinwheel("schedules", "waiting", "--json").Out,
+			"\n") == 2
+	}, patience, tick)
 	require.Regexp(t, `(?m)^\d{4}-\S+ \S+ +acme/w +task +1 +late$`, f.Pinwheel("schedules", "waiting", "--owner", "acme").Out)
 	require.NotContains(t, f.Pinwheel("schedules", "waiting", "--owner", "other").Out, "late")
 
@@ -139,9 +144,11 @@ func TestDelayedEventsWaitAreListedAndCancelled(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrMalformed)
 
 	at := time.Now().Add(time.Second)
-	_, err = c.Publish(t.Context(), client.Request{Kind: events.Task, Owner: "acme", Worker: "w", ID: "soon", Body: []byte(`"soon"`), DeliverAt: at})
+	_, err = c.Publish(t.Context(), client.Request{Kind: events.Task, Owner: "acme", Worker: "w", ID: "soon",
+		Body: []byte(`"soon"`), DeliverAt: at})
 	require.NoError(t, err)
-	_, err = c.Publish(t.Context(), client.Request{Kind: events.Task, Owner: "acme", Worker: "w", DeliverAfter: -time.Second})
+	_, err = c.Publish(t.Context(), client.Request{Kind: events.Task, Owner: "acme", Worker: "w",
+		DeliverAfter: -time.Second})
 	require.ErrorIs(t, err, client.ErrMalformed)
 	require.Contains(t, next(t, lines), "soon")
 	require.False(t, time.Now().Before(at))

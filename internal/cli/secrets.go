@@ -126,7 +126,8 @@ func (e secretsCommand) recipients(ctx context.Context, c *control.Client) (reci
 func newSecretsLs(e secretsCommand) *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
-		Use: "ls OWNER[/WORKER]", Short: "List secrets, without their values", Args: cobra.ExactArgs(1), Example: "  pinwheel secrets ls acme",
+		Use: "ls OWNER[/WORKER]", Short: "List secrets, without their values", Args: cobra.ExactArgs(1),
+		Example: "  pinwheel secrets ls acme",
 		Long: "Lists the secrets of an owner, or of one of its workers: names, when they were set, and which keys of the answering process\n" +
 			"open them. No command shows a value.",
 	}, func(ctx context.Context, args []string) error {
@@ -165,7 +166,8 @@ func (e secretsCommand) ls(ctx context.Context, c *control.Client, owner, worker
 func newSecretsRm(e secretsCommand) *cobra.Command {
 	var force bool
 	c := e.command(cobra.Command{
-		Use: "rm OWNER[/WORKER] NAME", Short: "Remove a secret", Args: cobra.ExactArgs(2), Example: "  pinwheel secrets rm acme/shop STRIPE_KEY",
+		Use: "rm OWNER[/WORKER] NAME", Short: "Remove a secret", Args: cobra.ExactArgs(2),
+		Example: "  pinwheel secrets rm acme/shop STRIPE_KEY",
 		Long: "Removes a secret. When the active version of a worker names it and would be without it, that is refused. With --force\n" +
 			"the events of such a worker fail from then on, and run again as its retries say.",
 	}, func(ctx context.Context, args []string) error {
@@ -196,7 +198,8 @@ func (e secretsCommand) remove(ctx context.Context, n secrets.Name, force bool) 
 
 func newSecretsKeygen(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use: "keygen FILE", Short: "Make a key that decrypts secrets", Args: cobra.ExactArgs(1), Example: "  pinwheel secrets keygen secrets.key",
+		Use: "keygen FILE", Short: "Make a key that decrypts secrets", Args: cobra.ExactArgs(1),
+		Example: "  pinwheel secrets keygen secrets.key",
 		Long: "Makes an age identity, writes it to a new file that only you may read, and prints its public key. Start all processes of the\n" +
 			"fleet with PINWHEEL_SECRETS_KEY=FILE. Keep a copy elsewhere: without it, all secrets must be set again.",
 		RunE: func(_ *cobra.Command, args []string) error {

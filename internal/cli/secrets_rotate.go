@@ -14,7 +14,8 @@ import (
 
 func newSecretsRotate(e secretsCommand) *cobra.Command {
 	return e.command(cobra.Command{
-		Use: "rotate", Short: "Encrypt all secrets to the fleet's newest key", Args: cobra.NoArgs, Example: "  pinwheel secrets rotate",
+		Use: "rotate", Short: "Encrypt all secrets to the fleet's newest key", Args: cobra.NoArgs,
+		Example: "  pinwheel secrets rotate",
 		Long: "Has a process of the fleet encrypt the secrets of all owners again, to the first identity in its PINWHEEL_SECRETS_KEY. Every\n" +
 			"process must have that identity, and encrypt to it. Afterwards the other identities are not needed any more.\n\n" +
 			"It needs PINWHEEL_CONTROL_TOKEN, as other guarded control endpoints do. Values do not change.",

@@ -41,9 +41,11 @@ func TestSecretsUsage(t *testing.T) {
 		{[]string{"secrets", "set", "acme/shop", "1KEY"}, "v", "1KEY is no name in env"},
 		{[]string{"secrets", "set", "acme/shop", "KEY"}, "", "the value is empty: it is 1 to 16384 bytes"},
 		{[]string{"secrets", "set", "acme/shop", "KEY"}, "\n", "the value is empty"},
-		{[]string{"secrets", "set", "acme/shop", "KEY"}, strings.Repeat("x", 16<<10+1), "the value has more than 16384 bytes"},
+		{[]string{"secrets", "set", "acme/shop", "KEY"}, strings.Repeat("x", 16<<10+1),
+			"the value has more than 16384 bytes"},
 		{[]string{"secrets", "set", "acme/shop", "KEY"}, "\xff", "the value is not UTF-8"},
-		{[]string{"secrets", "set", "acme/shop", "KEY", "--recipient", "age1"}, "v", `--recipient "age1": it is the public key`},
+		{[]string{"secrets", "set", "acme/shop", "KEY", "--recipient", "age1"}, "v",
+			`--recipient "age1": it is the public key`},
 		{[]string{"secrets", "rm", "acme/shop", "a-b"}, "", "a-b is no name in env"},
 		{[]string{"secrets", "ls", "a b"}, "", `owner "a b": a name is`},
 		{[]string{"deploy", write(t, "w.js", "export default { fetch() {} }"), "--owner", "a", "--var", "API_KEY=s3cret"}, "",
@@ -87,7 +89,10 @@ func TestDeployWithSecrets(t *testing.T) {
 	r = f.PinwheelWith("sk_live\r\n", "secrets", "set", "acme/shop", "STRIPE_KEY")
 	require.Regexp(t, `^acme/shop STRIPE_KEY is set, encrypted to age1\S+\n$`, r.Out)
 	f.Deploy(t, path, "--owner", "acme")
-	require.Eventually(t, func() bool { return f.Pinwheel("send", "fetch", "acme/shop").Out == "sk_live,everybody's,db.example" }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return f.Pinwheel("send", "fetch", "acme/shop").
+			Out == "sk_live,everybody's,db.example"
+	}, time.Minute, 5*time.Millisecond)
 	f.Deploy(t, path, "--owner", "acme", "--name", "shop", "--var", "STRIPE_KEY_FILE=x", "--plain", "STRIPE_KEY_FILE")
 	require.Regexp(t, `\nsecrets +STRIPE_KEY, SHARED\n`, f.Pinwheel("workers", "show", "acme/shop").Out)
 }
@@ -98,7 +103,8 @@ func TestSecretsWithoutAFleet(t *testing.T) {
 	r := f.PinwheelWith("v", "secrets", "set", "acme", "KEY")
 	require.Equal(t, 1, r.Code)
 	require.Contains(t, r.Err, "no process of the fleet has a key: make one with 'pinwheel secrets keygen FILE'")
-	recipient := strings.TrimPrefix(strings.TrimSpace(f.Pinwheel("secrets", "keygen", filepath.Join(t.TempDir(), "k")).Out), "public key: ")
+	recipient := strings.TrimPrefix(strings.TrimSpace(f.Pinwheel("secrets", "keygen", filepath.Join(t.TempDir(), "k")).
+		Out), "public key: ")
 	r = f.PinwheelWith("v", "secrets", "set", "acme", "KEY", "--recipient", recipient)
 	require.Zero(t, r.Code, r.Err)
 	r = f.Pinwheel("secrets", "ls", "acme")

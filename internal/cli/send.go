@@ -82,7 +82,8 @@ func newSendCommand(e *env) *cobra.Command {
 
 // request builds the event without its body. Its error is a usage error.
 func (s *sending) request(kind, target string) (r *client.Request, err error) {
-	r = &client.Request{ID: s.id, Version: s.version, Method: s.method, URL: s.path, Header: events.Header{}, HTTPHeader: http.Header{}}
+	r = &client.Request{ID: s.id, Version: s.version, Method: s.method, URL: s.path, Header: events.Header{},
+		HTTPHeader: http.Header{}}
 	if r.Kind, err = events.ParseKind(kind); err != nil {
 		return nil, usage("%w", err)
 	}
@@ -163,7 +164,8 @@ func ownFlag(k events.Kind, name string) string {
 			return flag
 		}
 	}
-	if k == events.Fetch && len(name) > len(events.HeaderHTTPPrefix) && strings.EqualFold(name[:len(events.HeaderHTTPPrefix)], events.HeaderHTTPPrefix) {
+	if k == events.Fetch && len(name) > len(events.HeaderHTTPPrefix) &&
+		strings.EqualFold(name[:len(events.HeaderHTTPPrefix)], events.HeaderHTTPPrefix) {
 		return "the name alone, " + name[len(events.HeaderHTTPPrefix):]
 	}
 	return ""
@@ -350,7 +352,8 @@ func whyUnstored(ctx context.Context, e *env, nc *nats.Conn, owner string) *unst
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	said, err := control.Ask(ctx, control.NewOwnerClient(nc, e.cfg.Prefix, owner), control.GetStorage, control.AskStorage{})
+	said, err := control.Ask(ctx, control.NewOwnerClient(nc, e.cfg.Prefix, owner), control.GetStorage,
+		control.AskStorage{})
 	if err != nil || said.Problem == "" {
 		return nil
 	}

@@ -63,7 +63,8 @@ func openUpload(e *env, owner string) (upload, error) {
 }
 
 // storeBody stores data in parts, as a body of an owner, unless this program needs no parts.
-func storeBody(ctx context.Context, e *env, c *control.Client, owner string, data []byte) (control.UploadedBody, error) {
+func storeBody(ctx context.Context, e *env, c *control.Client, owner string,
+	data []byte) (control.UploadedBody, error) {
 	if here, err := c.HandlesHere(ctx, owner); err != nil || here {
 		return control.InlineBody(data), err
 	}

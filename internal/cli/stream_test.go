@@ -167,7 +167,8 @@ func TestRequesterGivesUpEarly(t *testing.T) {
 func TestBodyThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	c := deploySource(t, f, `export default { fetch: () => { let n = 0; return new Response(new ReadableStream({ async pull(c) {
+	c := deploySource(t, f,
+		`export default { fetch: () => { let n = 0; return new Response(new ReadableStream({ async pull(c) {
 		await new Promise(done => setTimeout(done, 5));
 		if (n++) c.error(new Error("no more")); else c.enqueue(new Uint8Array(5).fill(97));
 	} })) } }`, `{}`)
@@ -276,7 +277,8 @@ func TestEmptyPartsOfLongRequestBodies(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
 	c := deploySource(t, f, `export default { async fetch(r) { return new Response(r.method + " " + await r.text()) } }`, `{}`)
-	_, body, err := c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: bytes.NewReader(nil)})
+	_, body, err := c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream",
+		BodyFrom: bytes.NewReader(nil)})
 	require.NoError(t, err)
 	text, err := io.ReadAll(body)
 	require.NoError(t, err)
@@ -315,14 +317,19 @@ func TestLongRequestBodyIsReplayed(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.NC.Flush())
 	body := bytes.Repeat([]byte("0123456789"), 300_000)
-	_, _, err = c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream", BodyFrom: bytes.NewReader(body)})
+	_, _, err = c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "dev", Worker: "stream",
+		BodyFrom: bytes.NewReader(body)})
 	require.ErrorContains(t, err, "not yet")
 	deploySource(t, f, `export default { async fetch(r) { let n = 0; for await (const c of r.body ?? []) n += c.length; return new Response(`+"`${n} bytes`"+`) } }`,
 		`{`+limits+`}`)
 	js, err := jetstream.New(f.NC)
 	require.NoError(t, err)
 	letters := deadletter.NewStore(js, "pinwheel")
-	require.Eventually(t, func() bool { n, err := letters.Count(t.Context(), deadletter.Filter{}); return err == nil && n == 1 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		n, err := letters.Count(t.Context(), deadletter.Filter{})
+		return err == nil &&
+			n == 1
+	}, patience, 10*time.Millisecond)
 	r := f.Pinwheel("dead", "replay", "--all")
 	require.Zero(t, r.Code, r.Err)
 	for {

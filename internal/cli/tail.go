@@ -104,7 +104,8 @@ func printEntry(e *env, l *tail.Entry) (err error) {
 		_, err = fmt.Fprintf(e.out, "%s event %s  %s  %s\n", at, of, l.Kind, continued(ended(l)))
 	case tail.TypeLeftOut:
 		if l.Limited > 0 {
-			_, err = fmt.Fprintf(e.err, "pinwheel: %s left out %s: more than %d in a second, or too long\n", l.Node, counted(int(l.Limited), "line"), tail.Lines)
+			_, err = fmt.Fprintf(e.err, "pinwheel: %s left out %s: more than %d in a second, or too long\n", l.Node, counted(int(l.Limited), "line"),
+				tail.Lines)
 		}
 		if l.Unfiltered > 0 {
 			_, err = fmt.Fprintf(e.err, "pinwheel: %s left out %s unread: too many at once\n", l.Node, counted(int(l.Unfiltered), "line"))
@@ -125,7 +126,8 @@ func ended(l *tail.Entry) string {
 	if l.Message != "" {
 		how += ": " + l.Message
 	}
-	return fmt.Sprintf("%s  %s, cpu %s  version %s, event %s, attempt %d", how, took(l.DurationMs), took(l.CPUMs), l.Version, cmp.Or(l.EventID, "-"), l.Attempt)
+	return fmt.Sprintf("%s  %s, cpu %s  version %s, event %s, attempt %d", how, took(l.DurationMs), took(l.CPUMs), l.Version,
+		cmp.Or(l.EventID, "-"), l.Attempt)
 }
 
 func took(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

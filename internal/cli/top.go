@@ -66,7 +66,8 @@ func newTopCommand(e *env) *cobra.Command {
 			func(before, now flow.Snapshot) update { return fleetUpdate(flow.Between(before, now)) })
 	})
 	f := c.Flags()
-	f.DurationVar(&interval, "interval", 2*time.Second, "time between two updates, "+leastInterval.String()+" to "+mostInterval.String())
+	f.DurationVar(&interval, "interval", 2*time.Second, "time between two updates, "+leastInterval.String()+" to "+
+		mostInterval.String())
 	f.IntVar(&count, "count", 0, "end after this many updates; 0 = go on")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object an update")
 	return c
@@ -96,7 +97,8 @@ func (f ownUpdate) draw(width, height int) string { return drawOwn(flow.OfOwner(
 
 // watchFlow shows what happens between looks until ctx is done, a key ends it, or it was shown often enough. The first
 // look only begins to count.
-func watchFlow(ctx context.Context, e *env, look *sampling, take func(context.Context) (flow.Snapshot, error), between func(before, now flow.Snapshot) update) error {
+func watchFlow(ctx context.Context, e *env, look *sampling, take func(context.Context) (flow.Snapshot, error),
+	between func(before, now flow.Snapshot) update) error {
 	s := openDisplay(e, look.asJSON)
 	defer s.close()
 	ctx, end := context.WithCancel(ctx)

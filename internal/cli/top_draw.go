@@ -19,13 +19,17 @@ func draw(f flow.Summary, width, height int) string {
 	}
 	fmt.Fprintf(&b, "pinwheel top   %s   %s\n\n", f.At.Local().Format("15:04:05"), processes)
 	grid{right: []int{1, 4, 6}, rows: [][]string{
-		{"events/s", flow.Rate(f.Events), "   runs", "p50", flow.Milliseconds(f.DurationP50), "p99", flow.Milliseconds(f.DurationP99)},
+		{"events/s", flow.Rate(f.Events), "   runs", "p50", flow.Milliseconds(f.DurationP50), "p99",
+			flow.Milliseconds(f.DurationP99)},
 		{"failed/s", flow.Rate(f.Failed), "   waits", "p50", flow.Milliseconds(f.WaitP50), "p99", flow.Milliseconds(f.WaitP99)},
-		{"retried/s", flow.Rate(f.Retried), "   stored", "events", fmt.Sprint(f.Stored.Events), "oldest", flow.Age(f.Stored.OldestSeconds)},
-		{"parked/s", flow.Rate(f.Parked), "", "parked", fmt.Sprint(f.Stored.Parked), "dead letters", fmt.Sprint(f.Stored.Dead)},
+		{"retried/s", flow.Rate(f.Retried), "   stored", "events", fmt.Sprint(f.Stored.Events), "oldest",
+			flow.Age(f.Stored.OldestSeconds)},
+		{"parked/s", flow.Rate(f.Parked), "", "parked", fmt.Sprint(f.Stored.Parked), "dead letters",
+			fmt.Sprint(f.Stored.Dead)},
 	}}.write(&b)
 	b.WriteByte('\n')
-	g := grid{right: []int{1, 2, 3, 4, 5, 6, 7}, rows: [][]string{{"PROCESS", "EVENTS/S", "P99", "RUNNING", "QUEUED", "HELD", "ISOLATES", "HEAP", ""}}}
+	g := grid{right: []int{1, 2, 3, 4, 5, 6, 7},
+		rows: [][]string{{"PROCESS", "EVENTS/S", "P99", "RUNNING", "QUEUED", "HELD", "ISOLATES", "HEAP", ""}}}
 	for _, p := range f.Processes {
 		note, events := "", flow.Rate(p.Events)
 		if p.New {
@@ -35,7 +39,8 @@ func draw(f flow.Summary, width, height int) string {
 			note = "draining"
 		}
 		g.rows = append(g.rows, []string{
-			p.Node, events, flow.Milliseconds(p.DurationP99), fmt.Sprint(p.Running), fmt.Sprint(p.Queued), fmt.Sprint(p.Held), fmt.Sprint(p.Isolates),
+			p.Node, events, flow.Milliseconds(p.DurationP99), fmt.Sprint(p.Running), fmt.Sprint(p.Queued), fmt.Sprint(p.Held),
+			fmt.Sprint(p.Isolates),
 			fmt.Sprintf("%d MB", p.Heap>>20), note,
 		})
 	}
@@ -77,7 +82,8 @@ func drawOwn(f flow.OfOwner, width, height int) string {
 		note = "parks"
 	}
 	grid{right: []int{1, 4, 6}, rows: [][]string{
-		{"events/s", flow.Rate(f.Events), "   runs", "p50", flow.Milliseconds(f.DurationP50), "p99", flow.Milliseconds(f.DurationP99)},
+		{"events/s", flow.Rate(f.Events), "   runs", "p50", flow.Milliseconds(f.DurationP50), "p99",
+			flow.Milliseconds(f.DurationP99)},
 		{"failed/s", flow.Rate(f.Failed), "   now", "running", fmt.Sprint(f.Running), "queued", fmt.Sprint(f.Queued), note},
 	}}.write(&b)
 	if drawWorkers(&b, f.Workers); len(f.Workers) == 0 {
@@ -94,13 +100,15 @@ func drawWorkers(b *strings.Builder, workers []flow.Worker) {
 		return
 	}
 	b.WriteByte('\n')
-	g := grid{right: []int{1, 2, 3, 4}, rows: [][]string{{"WORKER", "EVENTS/S", "FAILED/S", "P50", "P99", "STATE", "LAST EVENT"}}}
+	g := grid{right: []int{1, 2, 3, 4},
+		rows: [][]string{{"WORKER", "EVENTS/S", "FAILED/S", "P50", "P99", "STATE", "LAST EVENT"}}}
 	for _, w := range workers[:min(mostDrawn, len(workers))] {
 		last := "-"
 		if !w.Last.IsZero() {
 			last = w.Last.Local().Format("15:04:05")
 		}
-		g.rows = append(g.rows, []string{w.Worker, flow.Rate(w.Events), flow.Rate(w.Failed), flow.Milliseconds(w.P50), flow.Milliseconds(w.P99), w.State, last})
+		g.rows = append(g.rows, []string{w.Worker, flow.Rate(w.Events), flow.Rate(w.Failed), flow.Milliseconds(w.P50),
+			flow.Milliseconds(w.P99), w.State, last})
 	}
 	g.write(b)
 }

@@ -16,12 +16,15 @@ import (
 
 func shown() flow.Summary {
 	return flow.Summary{
-		At: time.Unix(1_700_000_000, 0), Rates: flow.Rates{Events: 12, Failed: 0.5, DurationP50: new(0.7), DurationP99: new(96.85)},
-		Stored:    flow.Stored{Events: 7, OldestSeconds: new(60.0), Dead: 3},
-		Processes: []flow.Process{{Node: "node-a", Rates: flow.Rates{Events: 10, DurationP99: new(0.99)}}, {Node: "node-b", Draining: true, Rates: flow.Rates{Events: 2, DurationP99: new(98.75)}}, {Node: "node-c", New: true}},
-		Owners:    []flow.Owner{{Owner: "beta", Queued: 3, Parking: true}, {Owner: "acme", Queued: 2, Running: 2}},
-		Missing:   []string{"old"},
-		Workers:   []flow.Worker{{Worker: "acme/\x1b[2Jw", State: "active", Events: 11, P50: new(0.7), P99: new(96.85)}},
+		At: time.Unix(1_700_000_000, 0), Rates: flow.Rates{Events: 12, Failed: 0.5, DurationP50: new(0.7),
+			DurationP99: new(96.85)},
+		Stored: flow.Stored{Events: 7, OldestSeconds: new(60.0), Dead: 3},
+		Processes: []flow.Process{{Node: "node-a", Rates: flow.Rates{Events: 10, DurationP99: new(0.99)}},
+			{Node: "node-b", Draining: true, Rates: flow.Rates{Events: 2, DurationP99: new(98.75)}},
+			{Node: "node-c", New: true}},
+		Owners:  []flow.Owner{{Owner: "beta", Queued: 3, Parking: true}, {Owner: "acme", Queued: 2, Running: 2}},
+		Missing: []string{"old"},
+		Workers: []flow.Worker{{Worker: "acme/\x1b[2Jw", State: "active", Events: 11, P50: new(0.7), P99: new(96.85)}},
 	}
 }
 
@@ -38,7 +41,8 @@ func TestFlowIsDrawn(t *testing.T) {
 	}
 	require.Contains(t, draw(flow.Summary{}, 0, 0), "No events wait or run.")
 
-	own := flow.OfOwner{At: f.At, Owner: f.Owners[1], Events: 12, Failed: 0.5, DurationP50: new(0.7), DurationP99: new(96.85), Processes: 2, Workers: f.Workers, Missing: f.Missing}
+	own := flow.OfOwner{At: f.At, Owner: f.Owners[1], Events: 12, Failed: 0.5, DurationP50: new(0.7),
+		DurationP99: new(96.85), Processes: 2, Workers: f.Workers, Missing: f.Missing}
 	drawn = drawOwn(own, 0, 0)
 	for _, want := range []string{
 		"owner acme in 2 processes   do not answer: old", "events/s   12     runs  p50      700 µs  p99     97 ms", "failed/s  0.5     now   running       2  queued      2",

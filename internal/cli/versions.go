@@ -45,7 +45,8 @@ func newVersionsLs(e *env) *cobra.Command {
 			}
 			p := e.list(asJSON, "VERSION", "SHARE", "ALIASES", "DEPLOYED", "TAG", "MESSAGE")
 			for _, v := range list.Versions {
-				err = cmp.Or(err, p.add(v, v.Version, percentText(v.Percent), strings.Join(v.Aliases, " "), stamped(v.DeployedAt), v.Tag, v.Message))
+				err = cmp.Or(err, p.add(v, v.Version, percentText(v.Percent), strings.Join(v.Aliases, " "), stamped(v.DeployedAt),
+					v.Tag, v.Message))
 			}
 			return errors.Join(err, p.end())
 		})
@@ -167,14 +168,16 @@ func newVersionsPreview(e *env) *cobra.Command {
 			return err
 		}
 		return withProcess(e, func(c *control.Client) error {
-			link, err := control.Ask(ctx, c, control.VersionsPreview, control.PreviewVersion{WorkerName: name, Version: args[1], For: good.String()})
+			link, err := control.Ask(ctx, c, control.VersionsPreview, control.PreviewVersion{WorkerName: name, Version: args[1],
+				For: good.String()})
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return e.object(link)
 			}
-			_, err = fmt.Fprintf(e.out, "%s\nversion %s of %s, until %s\n", link.URL, link.Version, link.Worker, stamped(link.Until))
+			_, err = fmt.Fprintf(e.out, "%s\nversion %s of %s, until %s\n", link.URL, link.Version, link.Worker,
+				stamped(link.Until))
 			return err
 		})
 	})

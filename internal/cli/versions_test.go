@@ -33,8 +33,10 @@ func TestVersionsAndDeployments(t *testing.T) {
 	run("deploy", path, "--owner", "acme", "--var", "A=1", "--tag", "c0ffee", "--message", "the first\x1b[31m")
 	source("two")
 	require.Regexp(t, `^would deploy acme/w version 2-\S+ \(task\); nothing is stored\n$`, run("deploy", path, "--owner", "acme", "--dry-run"))
-	require.Regexp(t, `^uploaded acme/w version 2-\S+ \(task\); 'pinwheel promote acme/w 2' makes it active\n$`, run("deploy", path, "--owner", "acme", "--var", "A=2", "--upload-only"))
-	require.Regexp(t, `^unchanged acme/w version 2-\S+ \(task\); it is stored already\n$`, run("deploy", path, "--owner", "acme", "--var", "A=2", "--upload-only"))
+	require.Regexp(t, `^uploaded acme/w version 2-\S+ \(task\); 'pinwheel promote acme/w 2' makes it active\n$`, run("deploy", path, "--owner", "acme", "--var", "A=2",
+		"--upload-only"))
+	require.Regexp(t, `^unchanged acme/w version 2-\S+ \(task\); it is stored already\n$`, run("deploy", path, "--owner", "acme", "--var", "A=2",
+		"--upload-only"))
 	require.Contains(t, run("send", "task", "acme/w"), "one")
 	require.Contains(t, run("send", "task", "acme/w", "--version", "2"), "two", "a version that is not active runs what names it")
 
@@ -76,7 +78,8 @@ func TestVersionsAndDeployments(t *testing.T) {
 	}
 	var last told
 	source("four")
-	for _, args := range [][]string{{"deploy", path, "--owner", "acme", "--percent", "12.5", "--json"}, {"rollback", "acme/w", "--json"}, {"alias", "rm", "acme/w", "next", "--json"}} {
+	for _, args := range [][]string{{"deploy", path, "--owner", "acme", "--percent", "12.5", "--json"},
+		{"rollback", "acme/w", "--json"}, {"alias", "rm", "acme/w", "next", "--json"}} {
 		last = told{}
 		require.NoError(t, json.Unmarshal([]byte(run(args...)), &last), args)
 		require.Equal(t, []any{"acme/w", true, 1, 1}, []any{last.Worker, last.Changed, last.Active, last.Processes}, args)
@@ -127,14 +130,15 @@ func TestCommandsRefuseWrongShares(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.js")
 	require.NoError(t, os.WriteFile(path, []byte("export default { task() {} };\n"), 0o600))
 	for want, args := range map[string][]string{
-		"--upload-only, --percent and --gradual: choose one":                        {"deploy", path, "--owner", "acme", "--percent", "5%", "--gradual", "10%"},
-		"--guard needs --gradual":                                                   {"deploy", path, "--owner", "acme", "--guard", "failures<2%"},
-		`"x" is no percentage, like 10%`:                                            {"deploy", path, "--owner", "acme", "--percent", "x"},
-		"percentage 101: it is above 0, at most 100":                                {"deploy", path, "--owner", "acme", "--percent", "101"},
-		`steps[1] has 5 %, and the one before has 10: shares rise`:                  {"deploy", path, "--owner", "acme", "--gradual", "10%,5%"},
-		`steps[0] holds for 1ms: it is 1s to 168h0m0s`:                              {"deploy", path, "--owner", "acme", "--gradual", "10%@1ms"},
-		`"soon" is no duration, like 20s or 5m`:                                     {"deploy", path, "--owner", "acme", "--gradual", "10%@soon"},
-		`guard "errors<1": it looks like failures<2%`:                               {"deploy", path, "--owner", "acme", "--gradual", "10%", "--guard", "errors<1"},
+		"--upload-only, --percent and --gradual: choose one":       {"deploy", path, "--owner", "acme", "--percent", "5%", "--gradual", "10%"},
+		"--guard needs --gradual":                                  {"deploy", path, "--owner", "acme", "--guard", "failures<2%"},
+		`"x" is no percentage, like 10%`:                           {"deploy", path, "--owner", "acme", "--percent", "x"},
+		"percentage 101: it is above 0, at most 100":               {"deploy", path, "--owner", "acme", "--percent", "101"},
+		`steps[1] has 5 %, and the one before has 10: shares rise`: {"deploy", path, "--owner", "acme", "--gradual", "10%,5%"},
+		`steps[0] holds for 1ms: it is 1s to 168h0m0s`:             {"deploy", path, "--owner", "acme", "--gradual", "10%@1ms"},
+		`"soon" is no duration, like 20s or 5m`:                    {"deploy", path, "--owner", "acme", "--gradual", "10%@soon"},
+		`guard "errors<1": it looks like failures<2%`: {"deploy", path, "--owner", "acme", "--gradual", "10%", "--guard",
+			"errors<1"},
 		"--tag has 101 bytes: it is UTF-8 of at most 100":                           {"deploy", path, "--owner", "acme", "--tag", strings.Repeat("x", 101)},
 		`worker "w": write it as OWNER/WORKER`:                                      {"promote", "w", "1"},
 		`alias "7": it begins with a letter, has a-z 0-9 and single hyphens`:        {"alias", "set", "acme/w", "7", "1"},

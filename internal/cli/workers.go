@@ -25,7 +25,8 @@ func newWorkersLs(e *env) *cobra.Command {
 	var owner string
 	var asJSON bool
 	c := e.command(cobra.Command{
-		Use: "ls", Short: "List workers with their active version", Args: cobra.NoArgs, Example: "  pinwheel workers ls --owner acme",
+		Use: "ls", Short: "List workers with their active version", Args: cobra.NoArgs,
+		Example: "  pinwheel workers ls --owner acme",
 	}, func(ctx context.Context, _ []string) error {
 		if err := control.CheckName("owner", owner); err != nil {
 			return flagError(err)
@@ -175,7 +176,8 @@ func removeWorker(ctx context.Context, e *env, c *control.Client, name control.W
 		if err != nil {
 			return listsThem(err)
 		}
-		if !e.asks(fmt.Sprintf("remove %s with %s? %s", name.Worker, counted(would.Versions, "version"), waitingText(would))) {
+		if !e.asks(fmt.Sprintf("remove %s with %s? %s", name.Worker, counted(would.Versions, "version"),
+			waitingText(would))) {
 			return errors.New("nothing is removed")
 		}
 		r.DryRun = false

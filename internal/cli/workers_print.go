@@ -58,7 +58,8 @@ func (e *env) printWorker(shown *control.ShownVersion, in control.WorkerVersions
 	}
 	printBindings(describedWorker(w), row)
 	l, r := w.Limits.OrDefault(), w.Retries.OrDefault()
-	row("limits", "cpu %s, wall %s, heap %d MB, %d subrequests, %d sends, %d bytes of log", l.CPU.Duration(), l.Wall.Duration(), l.HeapMB, l.Subrequests, l.Sends, l.LogBytes)
+	row("limits", "cpu %s, wall %s, heap %d MB, %d subrequests, %d sends, %d bytes of log", l.CPU.Duration(), l.Wall.Duration(), l.HeapMB, l.Subrequests,
+		l.Sends, l.LogBytes)
 	row("retries", "%d attempts, delays from %s to %s", r.MaxAttempts, r.Initial.Duration(), r.Max.Duration())
 	if l := w.Lifetime; l != (events.Lifetime{}) {
 		row("lifetime", "idle %s, in all %s, %d requests (0 = no bound)", l.Idle.Duration(), l.TTL.Duration(), l.Requests)
@@ -91,7 +92,8 @@ func (e *env) printWorker(shown *control.ShownVersion, in control.WorkerVersions
 
 // describedWorker is the worker of a description. It has no code, and of its variables only the names.
 func describedWorker(d *control.Worker) *events.Worker {
-	w := &events.Worker{Owner: d.Owner, Name: d.Name, Version: d.Version, Hash: d.Hash, Handlers: d.Handlers, Queue: d.Queue, File: d.File, Spec: d.Spec, DeployedAt: d.DeployedAt}
+	w := &events.Worker{Owner: d.Owner, Name: d.Name, Version: d.Version, Hash: d.Hash, Handlers: d.Handlers,
+		Queue: d.Queue, File: d.File, Spec: d.Spec, DeployedAt: d.DeployedAt}
 	w.Queues, w.VersionBinding, w.Vars = d.Queues, d.VersionBinding, map[string]string{}
 	for _, name := range d.Vars {
 		w.Vars[name] = ""

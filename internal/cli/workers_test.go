@@ -34,10 +34,12 @@ $`, r.Err)
 	require.Contains(t, f.Pinwheel("workers", "show", "acme/w", "--version", "1", "--code").Out, "one ")
 	require.Contains(t, f.Pinwheel("workers", "show", "acme/w", "--version", "3").Err, `acme/w has no version "3"`)
 	require.Contains(t, f.Pinwheel("send", "task", "acme/w", "--version", "2").Out, "two 1")
-	require.Contains(t, f.Pinwheel("send", "fetch", "acme/w", "--header", "Worker-Version=1").Err, "--header Worker-Version: use --version")
+	require.Contains(t, f.Pinwheel("send", "fetch", "acme/w", "--header", "Worker-Version=1").Err,
+		"--header Worker-Version: use --version")
 
 	require.Zero(t, f.Pinwheel("send", "task", "acme/w", "--after", "1h", "--no-wait").Code)
-	require.Eventually(t, func() bool { return f.Pinwheel("schedules", "waiting", "--json").Out != "" }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return f.Pinwheel("schedules", "waiting", "--json").Out != "" }, time.Minute,
+		10*time.Millisecond)
 	awaitNoEvents(t, f) // it is in the other stream before its ack
 	r = f.Pinwheel("workers", "rm", "acme/w")
 	require.Zero(t, r.Code, r.Err)

@@ -20,9 +20,11 @@ func TestACMESettings(t *testing.T) {
 		}
 		return Load()
 	}
-	c, err := load("HTTP_ACME=letsencrypt", "HTTP_ACME_EMAIL=ops@fleet.example", "HTTP_ACME_CA="+file, "HTTP_ACME_OWNER_HOSTS=7")
+	c, err := load("HTTP_ACME=letsencrypt", "HTTP_ACME_EMAIL=ops@fleet.example", "HTTP_ACME_CA="+file,
+		"HTTP_ACME_OWNER_HOSTS=7")
 	require.NoError(t, err)
-	require.Equal(t, []any{"https://acme-v02.api.letsencrypt.org/directory", "ops@fleet.example", file, 7}, []any{c.ACMEDirectory(), c.HTTPAcmeEmail, c.HTTPAcmeCA, c.HTTPAcmeOwnerHosts})
+	require.Equal(t, []any{"https://acme-v02.api.letsencrypt.org/directory", "ops@fleet.example", file, 7},
+		[]any{c.ACMEDirectory(), c.HTTPAcmeEmail, c.HTTPAcmeCA, c.HTTPAcmeOwnerHosts})
 	for _, entry := range c.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		t.Setenv(name, value)
@@ -43,10 +45,12 @@ func TestACMESettings(t *testing.T) {
 		values []string
 		want   string
 	}{
-		{[]string{"HTTP_ACME=http://ca.example/dir"}, `PINWHEEL_HTTP_ACME is "http://ca.example/dir"` + allowed + " (that is no directory)"},
+		{[]string{"HTTP_ACME=http://ca.example/dir"}, `PINWHEEL_HTTP_ACME is "http://ca.example/dir"` + allowed +
+			" (that is no directory)"},
 		{[]string{"HTTP_ACME=on"}, `PINWHEEL_HTTP_ACME is "on"` + allowed + " (that is no directory)"},
 		{[]string{"HTTP_ACME=letsencrypt", "HTTP_ADDR="}, "(PINWHEEL_HTTP_ADDR is empty: no certificate is needed)"},
-		{[]string{"HTTP_ACME=letsencrypt", "HTTP_CERT=" + file, "HTTP_KEY=" + file}, "(PINWHEEL_HTTP_CERT or PINWHEEL_HTTP_KEY is set too: certificates come from files or by ACME)"},
+		{[]string{"HTTP_ACME=letsencrypt", "HTTP_CERT=" + file, "HTTP_KEY=" + file},
+			"(PINWHEEL_HTTP_CERT or PINWHEEL_HTTP_KEY is set too: certificates come from files or by ACME)"},
 		{[]string{"HTTP_ACME_EMAIL=ops@fleet.example"}, `PINWHEEL_HTTP_ACME_EMAIL is "ops@fleet.example": it is an email address, beside PINWHEEL_HTTP_ACME; or empty`},
 		{[]string{"HTTP_ACME=letsencrypt", "HTTP_ACME_EMAIL=ops"}, `PINWHEEL_HTTP_ACME_EMAIL is "ops"`},
 		{[]string{"HTTP_ACME=letsencrypt", "HTTP_ACME_EMAIL=Ops <ops@fleet.example>"}, `PINWHEEL_HTTP_ACME_EMAIL is`},

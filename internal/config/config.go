@@ -145,7 +145,8 @@ func Variables() []Variable {
 	for i := range vs {
 		f := t.Field(i)
 		vs[i] = Variable{
-			Name: variableName(f.Name), Default: f.Tag.Get("default"), Meaning: f.Tag.Get("meaning"), Allowed: f.Tag.Get("allowed"),
+			Name: variableName(f.Name), Default: f.Tag.Get("default"), Meaning: f.Tag.Get("meaning"),
+			Allowed: f.Tag.Get("allowed"),
 		}
 	}
 	return vs
@@ -227,8 +228,10 @@ func (c Config) checks() []check {
 func (c Config) consoleChecks() []check {
 	return []check{
 		{"ConsoleAddr", c.ConsoleAddr, validAddress(c.ConsoleAddr)},
-		{"ConsoleToken", hidden(c.ConsoleToken), validToken(c.ConsoleToken) && (c.ConsoleToken == "" || c.ConsoleToken != c.ControlToken)},
-		{"ConsoleHosts", c.ConsoleHosts, !slices.ContainsFunc(c.ConsoleHosts, func(h string) bool { return h != strings.ToLower(h) || notAHost(h) })},
+		{"ConsoleToken", hidden(c.ConsoleToken), validToken(c.ConsoleToken) &&
+			(c.ConsoleToken == "" || c.ConsoleToken != c.ControlToken)},
+		{"ConsoleHosts", c.ConsoleHosts,
+			!slices.ContainsFunc(c.ConsoleHosts, func(h string) bool { return h != strings.ToLower(h) || notAHost(h) })},
 		{"ConsoleTraceURL", c.ConsoleTraceURL, c.ConsoleTraceURL == "" || validTraceURL(c.ConsoleTraceURL)},
 	}
 }
@@ -238,12 +241,14 @@ func (c Config) httpChecks() []check {
 		{"HTTPAddr", c.HTTPAddr, validAddress(c.HTTPAddr)},
 		{"HTTPCert", c.HTTPCert, c.HTTPCert == "" && c.HTTPKey == "" || readable(c.HTTPCert)},
 		{"HTTPKey", c.HTTPKey, c.HTTPKey == "" && c.HTTPCert == "" || readable(c.HTTPKey)},
-		{"HTTPDomain", c.HTTPDomain, c.HTTPDomain == "" || c.HTTPDomain == strings.ToLower(c.HTTPDomain) && !notAHost(c.HTTPDomain)},
+		{"HTTPDomain", c.HTTPDomain, c.HTTPDomain == "" || c.HTTPDomain == strings.ToLower(c.HTTPDomain) &&
+			!notAHost(c.HTTPDomain)},
 		{"HTTPPaths", c.HTTPPaths, c.HTTPPaths == "" || events.ValidName(c.HTTPPaths)},
 		{"HTTPHosts", c.HTTPHosts, c.validHosts()},
 		{"HTTPTrust", c.HTTPTrust, c.validTrust()},
 		{"HTTPMaxConnections", c.HTTPMaxConnections, between(c.HTTPMaxConnections, 1, 1_000_000)},
-		{"MetricsOwners", c.MetricsOwners, len(c.MetricsOwners) <= 100 && !slices.ContainsFunc(c.MetricsOwners, func(name string) bool { return !events.ValidName(name) })},
+		{"MetricsOwners", c.MetricsOwners, len(c.MetricsOwners) <= 100 && !slices.ContainsFunc(c.MetricsOwners,
+			func(name string) bool { return !events.ValidName(name) })},
 		{"TraceOwnerRate", c.TraceOwnerRate, between(c.TraceOwnerRate, 1, 1_000_000)},
 		{"HTTPOwnerRequests", c.HTTPOwnerRequests, between(c.HTTPOwnerRequests, 1, 1_000_000)},
 		{"HTTPMemory", c.HTTPMemory, c.HTTPMemory >= 1<<20},
@@ -344,7 +349,8 @@ func validAddress(s string) bool {
 }
 
 func (c Config) validHosts() bool {
-	return !slices.ContainsFunc(c.HTTPHosts, func(h string) bool { return h != events.AnyHost && events.CheckHost(h) != nil })
+	return !slices.ContainsFunc(c.HTTPHosts,
+		func(h string) bool { return h != events.AnyHost && events.CheckHost(h) != nil })
 }
 
 func (c Config) validTrust() bool {
@@ -353,7 +359,8 @@ func (c Config) validTrust() bool {
 }
 
 func (c Config) validReplyPrefixes() bool {
-	return len(c.ReplyPrefixes) > 0 && !slices.ContainsFunc(c.ReplyPrefixes, func(p string) bool { return events.CheckReplyPrefix(p, events.Subjects(c.Prefix)) != nil })
+	return len(c.ReplyPrefixes) > 0 && !slices.ContainsFunc(c.ReplyPrefixes,
+		func(p string) bool { return events.CheckReplyPrefix(p, events.Subjects(c.Prefix)) != nil })
 }
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)

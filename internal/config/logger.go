@@ -25,7 +25,8 @@ func NewLogger(w io.Writer, c Config) (zerolog.Logger, error) {
 func LogWriter(w io.Writer, c Config) io.Writer {
 	if c.LogFormat == "console" || c.LogFormat == "auto" && IsTerminal(w) {
 		return zerolog.ConsoleWriter{
-			Out: w, TimeFormat: "15:04:05.000", NoColor: !IsTerminal(w) || os.Getenv("NO_COLOR") != "", FormatPrepare: printableFields,
+			Out: w, TimeFormat: "15:04:05.000", NoColor: !IsTerminal(w) || os.Getenv("NO_COLOR") != "",
+			FormatPrepare: printableFields,
 		}
 	}
 	return Printable(w)

@@ -36,10 +36,12 @@ func TestLogsDoNotSteerTheTerminal(t *testing.T) {
 		var out bytes.Buffer
 		log, err := NewLogger(&out, Config{LogFormat: format, LogLevel: "info"})
 		require.NoError(t, err)
-		log.Info().Str("owner", hostile).Strs("list", []string{hostile}).Dict("deep", zerolog.Dict().Str("x", hostile)).Msg(hostile)
+		log.Info().Str("owner", hostile).Strs("list", []string{hostile}).Dict("deep", zerolog.Dict().Str("x", hostile)).
+			Msg(hostile)
 		require.Contains(t, out.String(), wants)
 		for _, r := range out.String() {
-			require.True(t, !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) || r == '\n' || r == '\t', "%s: %q", format, out.String())
+			require.True(t, !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) || r == '\n' || r == '\t', "%s: %q",
+				format, out.String())
 		}
 		if format == "json" {
 			var line map[string]any

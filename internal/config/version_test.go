@@ -27,8 +27,10 @@ func TestVersionOfABuild(t *testing.T) {
 		{build(""), "", "(devel) go1.26.0"},
 		{build("v1.2.3"), "", "v1.2.3 go1.26.0"},
 		{build("v1.2.3", "vcs.revision", commit, "vcs.time", at), "", "v1.2.3 0123456789ab of 2026-01-02 go1.26.0"},
-		{build("v0.0.0-20260102030405-0123456789ab+dirty", "vcs.revision", commit, "vcs.time", at, "vcs.modified", "true"), "", "v0.0.0-20260102030405-0123456789ab+dirty go1.26.0"},
-		{build("(devel)", "vcs.revision", commit, "vcs.time", at, "vcs.modified", "true"), "", "(devel) 0123456789ab of 2026-01-02 with changes go1.26.0"},
+		{build("v0.0.0-20260102030405-0123456789ab+dirty", "vcs.revision", commit, "vcs.time", at, "vcs.modified", "true"), "",
+			"v0.0.0-20260102030405-0123456789ab+dirty go1.26.0"},
+		{build("(devel)", "vcs.revision", commit, "vcs.time", at, "vcs.modified", "true"), "",
+			"(devel) 0123456789ab of 2026-01-02 with changes go1.26.0"},
 		{build("(devel)"), "v1.2.3", "v1.2.3 0123456789ab of 2026-01-02 go1.26.0"},
 		{build("v1.2.4"), "v1.2.3", "v1.2.4 0123456789ab of 2026-01-02 go1.26.0"},
 	} {
@@ -54,8 +56,10 @@ func TestDockerfile(t *testing.T) {
 	source, err := os.ReadFile("version.go")
 	require.NoError(t, err)
 	require.Contains(t, string(source), "\nvar linkedVersion, linkedRevision, linkedTime string\n", "the linker says nothing of a name that is not there")
-	require.Equal(t, map[string]bool{"linkedVersion ${VERSION}": true, "linkedRevision ${REVISION}": true, "linkedTime ${CREATED}": true}, linked)
-	for name, value := range map[string]string{"version": "${VERSION}", "revision": "${REVISION}", "created": "${CREATED}", "source": "https://github.com/pinwheel-run/pinwheel", "licenses": "Apache-2.0"} {
+	require.Equal(t, map[string]bool{"linkedVersion ${VERSION}": true, "linkedRevision ${REVISION}": true,
+		"linkedTime ${CREATED}": true}, linked)
+	for name, value := range map[string]string{"version": "${VERSION}", "revision": "${REVISION}", "created": "${CREATED}",
+		"source": "https://github.com/pinwheel-run/pinwheel", "licenses": "Apache-2.0"} {
 		require.Contains(t, final, "org.opencontainers.image."+name+`="`+value+`"`)
 	}
 	for _, stage := range []string{build, final} {

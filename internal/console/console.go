@@ -50,9 +50,11 @@ func Open(cfg Config) (*Console, error) {
 	if err != nil {
 		return nil, fmt.Errorf("PINWHEEL_CONSOLE_ADDR is %q: %w", cfg.Addr, err)
 	}
-	c := &Console{cfg: cfg, sessions: newSessions(cfg), views: v, checkup: &checkup{examine: cfg.Examine}, live: newStreams(), listener: netutil.LimitListener(l, maxConnections)}
+	c := &Console{cfg: cfg, sessions: newSessions(cfg), views: v, checkup: &checkup{examine: cfg.Examine},
+		live: newStreams(), listener: netutil.LimitListener(l, maxConnections)}
 	c.server = &http.Server{
-		Handler: c.guarded(c.routes()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: requestTime + 5*time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
+		Handler: c.guarded(c.routes()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: requestTime + 5*time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
 	}
 	return c, nil
 }
@@ -157,7 +159,8 @@ func (c *call) refuse(least role) {
 	case c.Role == nobody:
 		c.fail(&control.Error{Code: http.StatusUnauthorized, Text: "log in first"})
 	default:
-		c.fail(&control.Error{Code: http.StatusForbidden, Text: fmt.Sprintf("a %s may not do that: log in as an %s, with PINWHEEL_CONTROL_TOKEN", c.Role, least)})
+		c.fail(&control.Error{Code: http.StatusForbidden, Text: fmt.Sprintf("a %s may not do that: log in as an %s, with PINWHEEL_CONTROL_TOKEN", c.Role,
+			least)})
 	}
 }
 
@@ -167,7 +170,8 @@ func (c *call) readForm() error {
 	if err := c.http.ParseForm(); err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
-			return &control.Error{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("the form has more than %d bytes", maxForm)}
+			return &control.Error{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("the form has more than %d bytes",
+				maxForm)}
 		}
 		return &control.Error{Code: http.StatusBadRequest, Text: "the form cannot be read"}
 	}

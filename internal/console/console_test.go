@@ -56,7 +56,8 @@ func startConsole(t *testing.T, f *fleettest.Fleet, change ...func(*console.Conf
 func serveConsole(t *testing.T, f *fleettest.Fleet, change ...func(*console.Config)) *console.Console {
 	t.Helper()
 	cfg := console.Config{
-		Addr: "127.0.0.1:0", ViewToken: viewToken, OperateToken: operateToken, Prefix: f.Config.Prefix, ControlToken: operateToken, Log: zerolog.Nop(),
+		Addr: "127.0.0.1:0", ViewToken: viewToken, OperateToken: operateToken, Prefix: f.Config.Prefix,
+		ControlToken: operateToken, Log: zerolog.Nop(),
 		TraceURL: "https://traces.example/{trace}",
 		Examine: func(ctx context.Context) []doctor.Line {
 			return doctor.Examine(ctx, doctor.Config{NC: f.NC, Subjects: events.Subjects(f.Config.Prefix), Replicas: 1})
@@ -89,7 +90,8 @@ func newPerson(t *testing.T, base, token string) *person {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
-	p := &person{t, base, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	p := &person{t, base,
+		&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	if token != "" {
 		code, _, to := p.send("/login", url.Values{"token": {token}, "who": {"Ada"}, "next": {"/dead"}})
 		require.Equal(t, []any{http.StatusSeeOther, "/dead"}, []any{code, to})
@@ -151,7 +153,8 @@ func deployed(t *testing.T, f *fleettest.Fleet, name, source string, manifest ..
 	also := strings.Join(append([]string{""}, manifest...), ", ")
 	path := filepath.Join(t.TempDir(), name+".js")
 	require.NoError(t, os.WriteFile(path, []byte(source), 0o600))
-	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json", []byte(`{"retries": {"maxAttempts": 2, "initialMs": 1}`+also+`}`), 0o600))
+	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json",
+		[]byte(`{"retries": {"maxAttempts": 2, "initialMs": 1}`+also+`}`), 0o600))
 	f.Deploy(t, path, "--owner", "acme")
 }
 
@@ -203,7 +206,8 @@ func TestLogIn(t *testing.T) {
 	cookies := operator.http.Jar.Cookies(at)
 	require.Len(t, cookies, 1)
 	value := cookies[0].Value
-	for _, forged := range []string{value[:len(value)-2], "x" + value, strings.Replace(value, ".", "", 1), "." + value, "eyJyb2xlIjoyfQ." + strings.Split(value, ".")[1]} {
+	for _, forged := range []string{value[:len(value)-2], "x" + value, strings.Replace(value, ".", "", 1), "." + value,
+		"eyJyb2xlIjoyfQ." + strings.Split(value, ".")[1]} {
 		operator.http.Jar.SetCookies(at, []*http.Cookie{{Name: cookies[0].Name, Value: forged, Path: "/"}})
 		code, _ := operator.get("/")
 		require.Equal(t, http.StatusSeeOther, code, forged)
@@ -220,19 +224,23 @@ func TestLogIn(t *testing.T) {
 	// Cookies of another port, and of another path, log nobody out.
 	operator.http.Jar.SetCookies(at, []*http.Cookie{
 		{Name: cookies[0].Name, Value: value, Path: "/"}, {Name: cookies[0].Name, Value: "x.y", Path: "/dead"},
-		{Name: "pinwheel_console", Value: "x.y", Path: "/"}, {Name: "pinwheel_console_" + otherAt.Port(), Value: "x.y", Path: "/"},
+		{Name: "pinwheel_console", Value: "x.y", Path: "/"}, {Name: "pinwheel_console_" + otherAt.Port(), Value: "x.y",
+			Path: "/"},
 	})
 	operator.page("/dead")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/login", strings.NewReader(url.Values{"token": {operateToken}}.Encode()))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/login",
+		strings.NewReader(url.Values{"token": {operateToken}}.Encode()))
 	require.NoError(t, err)
 	r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "X-Forwarded-Proto": {"https"}}
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
-	require.Regexp(t, `^__Host-pinwheel_console=.*; Path=/; .*Secure`, answer.Header.Get("Set-Cookie"), "no other host can set it")
+	require.Regexp(t, `^__Host-pinwheel_console=.*; Path=/; .*Secure`, answer.Header.Get("Set-Cookie"),
+		"no other host can set it")
 
 	// Pages on other ports of this host can set cookies: a notice of theirs is not shown.
-	viewer.http.Jar.SetCookies(at, []*http.Cookie{{Name: "pinwheel_notice_" + at.Port(), Value: "QWxsIGlzIHdlbGw", Path: "/"}})
+	viewer.http.Jar.SetCookies(at,
+		[]*http.Cookie{{Name: "pinwheel_notice_" + at.Port(), Value: "QWxsIGlzIHdlbGw", Path: "/"}})
 	require.NotContains(t, viewer.page("/"), "All is well")
 	for _, k := range viewer.http.Jar.Cookies(at) {
 		require.Regexp(t, "^"+gateway.FleetCookies, k.Name, "the gateway keeps it from workers")
@@ -247,7 +255,8 @@ func TestLogIn(t *testing.T) {
 func TestLoginStaysHere(t *testing.T) {
 	t.Parallel()
 	base := startConsole(t, startFleet(t))
-	for _, next := range []string{"//evil.example", `/\evil.example`, "https://evil.example/", "/\t/evil.example", "javascript:alert(1)"} {
+	for _, next := range []string{"//evil.example", `/\evil.example`, "https://evil.example/", "/\t/evil.example",
+		"javascript:alert(1)"} {
 		p := newPerson(t, base, "")
 		code, _, to := p.send("/login", url.Values{"token": {viewToken}, "next": {next}})
 		require.Equal(t, []any{http.StatusSeeOther, "/"}, []any{code, to}, next)
@@ -289,14 +298,17 @@ func TestOtherSites(t *testing.T) {
 		return a.StatusCode, string(text)
 	}
 	for host, want := range map[string]int{
-		"evil.example": 421, "127.0.0.1.evil.example:8423": 421, "localhost.evil.example": 421, "": 200, "localhost:1": 200, "LOCALHOST": 200, "[::1]:8423": 200,
+		"evil.example": 421, "127.0.0.1.evil.example:8423": 421, "localhost.evil.example": 421, "": 200, "localhost:1": 200,
+		"LOCALHOST": 200, "[::1]:8423": 200,
 		"console.example": 200, "console.example.:443": 200, "192.0.2.7": 200, "xconsole.example": 421,
 	} {
 		code, body := ask(http.MethodGet, "/", host, nil)
 		require.Equal(t, want, code, "%s: %s", host, body)
 	}
 	for _, h := range []http.Header{
-		{"Origin": {"https://evil.example"}}, {"Origin": {"null"}}, {"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}}, {"Sec-Fetch-Site": {"same-site"}, "Sec-Fetch-Mode": {"cors"}},
+		{"Origin": {"https://evil.example"}}, {"Origin": {"null"}},
+		{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}},
+		{"Sec-Fetch-Site": {"same-site"}, "Sec-Fetch-Mode": {"cors"}},
 	} {
 		code, body := ask(http.MethodPost, "/owners/acme", "", h)
 		require.Equal(t, 403, code, "%v: %s", h, body)

@@ -100,7 +100,8 @@ const maxChanges, maxChangePages = 200, 20
 
 func listAudit(c *call) (*page, error) {
 	q := c.http.URL.Query()
-	p, r := auditPage{Query: q}, control.ListAudit{Owner: q.Get("owner"), Since: cmp.Or(q.Get("since"), "24h"), Limit: 1000}
+	p, r := auditPage{Query: q}, control.ListAudit{Owner: q.Get("owner"), Since: cmp.Or(q.Get("since"), "24h"),
+		Limit: 1000}
 	for range maxChangePages {
 		list, err := control.Ask(c.ctx, c.fleet(), control.AuditRecords, r)
 		if err != nil {
@@ -144,7 +145,8 @@ func showEvent(c *call) (*page, error) {
 			p.Letters = append(p.Letters, l)
 		}
 	}
-	waiting, err := control.Ask(c.ctx, c.fleet(), control.SchedulesWaiting, control.ListWaiting{Owner: p.Owner, Worker: p.Worker, Limit: 1000})
+	waiting, err := control.Ask(c.ctx, c.fleet(), control.SchedulesWaiting,
+		control.ListWaiting{Owner: p.Owner, Worker: p.Worker, Limit: 1000})
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,11 @@ import (
 // functions are those of the templates.
 func functions(asset func(string) (string, error), traceURL string) template.FuncMap {
 	return template.FuncMap{
-		"asset": asset, "rate": flow.Rate, "ms": flow.Milliseconds, "age": flow.Age, "bytes": size, "number": number, "ago": ago, "when": when, "machine": machine,
-		"percent": percent, "share": share, "spark": spark, "join": strings.Join, "short": short, "nextPage": with, "duration": func(d events.Millis) string { return d.Duration().String() }, "hundred": func(f float64) float64 { return 100 * f },
+		"asset": asset, "rate": flow.Rate, "ms": flow.Milliseconds, "age": flow.Age, "bytes": size, "number": number,
+		"ago": ago, "when": when, "machine": machine,
+		"percent": percent, "share": share, "spark": spark, "join": strings.Join, "short": short, "nextPage": with,
+		"duration": func(d events.Millis) string { return d.Duration().String() },
+		"hundred":  func(f float64) float64 { return 100 * f },
 		"rows": func(rows []control.Schedule, operates bool, csrf, back string) scheduleRows {
 			return scheduleRows{rows, operates, csrf, back}
 		},
@@ -98,7 +101,8 @@ func percent(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) + " 
 
 // share is a part of a whole, as a percentage.
 func share(part, whole any) string {
-	p, w := reflect.ValueOf(part).Convert(reflect.TypeFor[float64]()).Float(), reflect.ValueOf(whole).Convert(reflect.TypeFor[float64]()).Float()
+	p, w := reflect.ValueOf(part).Convert(reflect.TypeFor[float64]()).Float(), reflect.ValueOf(whole).
+		Convert(reflect.TypeFor[float64]()).Float()
 	if w == 0 {
 		return "-"
 	}

@@ -12,7 +12,8 @@ import (
 
 // A Host is known only if it is an address, localhost, or a name of the configuration: no name of somebody else is.
 func FuzzKnownHosts(f *testing.F) {
-	for _, seed := range []string{"localhost:8423", "[::1]:8423", "127.0.0.1", "console.example", "evil.example", "localhost.evil.example", "[localhost]", "::1%lo", "a:b:c", "", ":", "0x7f.1", "１２７.0.0.1"} {
+	for _, seed := range []string{"localhost:8423", "[::1]:8423", "127.0.0.1", "console.example", "evil.example",
+		"localhost.evil.example", "[localhost]", "::1%lo", "a:b:c", "", ":", "0x7f.1", "１２７.0.0.1"} {
 		f.Add(seed)
 	}
 	cfg := Config{Hosts: []string{"console.example"}}
@@ -52,7 +53,8 @@ func FuzzHeaders(f *testing.F) {
 
 // A link behind the login stays on this console.
 func FuzzWithin(f *testing.F) {
-	for _, seed := range []string{"/dead?text=x", "//evil.example", `/\evil.example`, "/\t/evil.example", "javascript:x", ""} {
+	for _, seed := range []string{"/dead?text=x", "//evil.example", `/\evil.example`, "/\t/evil.example", "javascript:x",
+		""} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, path string) {

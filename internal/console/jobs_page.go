@@ -40,7 +40,8 @@ func (c *call) chosen() (p choicePage, err error) {
 	case f.Narrow():
 		p.All = false
 	}
-	counts, err := control.Ask(c.ctx, c.fleet(), control.DeadCounts, control.CountLetters{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Reason: f.Reason, Limit: 1})
+	counts, err := control.Ask(c.ctx, c.fleet(), control.DeadCounts, control.CountLetters{Owner: f.Owner, Worker: f.Worker,
+		Kind: f.Kind, Reason: f.Reason, Limit: 1})
 	p.Letters = counts.Total // counted a while ago, and not by texts and times
 	return p, err
 }

@@ -81,7 +81,8 @@ func (c *call) editable() (*events.LetterJSON, editPage, error) {
 		return nil, editPage{}, err
 	}
 	if !(letterPage{LetterJSON: l}).Shown() {
-		return nil, editPage{}, &control.Error{Code: 413, Text: fmt.Sprintf("the body has %d bytes, more than a message to the console: use pinwheel dead edit %d --editor", l.BodyBytes, l.ID)}
+		return nil, editPage{}, &control.Error{Code: 413, Text: fmt.Sprintf("the body has %d bytes, more than a message to the console: use pinwheel dead edit %d --editor",
+			l.BodyBytes, l.ID)}
 	}
 	p := editPage{ID: l.ID, Headers: headerText(l.Headers)}
 	p.Body, p.Base64 = bodyText(l)
@@ -121,7 +122,8 @@ func edit(c *call) (*page, error) {
 	if len(p.Diff) == 0 || c.form("step") != "save" || c.form("seen") != p.Seen {
 		return p.page(), nil
 	}
-	done, err := control.Ask(c.ctx, c.fleet(), control.DeadEdit, control.EditLetter{LetterID: control.LetterID{ID: l.ID}, Edit: e})
+	done, err := control.Ask(c.ctx, c.fleet(), control.DeadEdit, control.EditLetter{LetterID: control.LetterID{ID: l.ID},
+		Edit: e})
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +181,8 @@ func difference(name, before, after string) (lines []diffLine) {
 	if len(before) > maxDiff || len(after) > maxDiff {
 		return []diffLine{{"head", fmt.Sprintf("%s: %d bytes, %d before; too long to compare line by line", name, len(after), len(before))}}
 	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(udiff.Unified(name+" now", name+" changed", before, after), "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(udiff.Unified(name+" now", name+" changed", before, after),
+		"\n"), "\n") {
 		kind := "same"
 		switch {
 		case strings.HasPrefix(line, `\`): // there is no line break at the end

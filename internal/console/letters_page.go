@@ -58,7 +58,8 @@ var filterFields = []string{"owner", "worker", "kind", "reason", "text", "match"
 // filterOf is the filter in a query or in a form.
 func filterOf(q url.Values) control.Filter {
 	return control.Filter{
-		Owner: q.Get("owner"), Worker: q.Get("worker"), Kind: q.Get("kind"), Reason: q.Get("reason"), Text: q.Get("text"), Match: q.Get("match"), Since: q.Get("since"),
+		Owner: q.Get("owner"), Worker: q.Get("worker"), Kind: q.Get("kind"), Reason: q.Get("reason"), Text: q.Get("text"),
+		Match: q.Get("match"), Since: q.Get("since"),
 		Until: q.Get("until"), Replays: q.Get("replays"),
 	}
 }
@@ -121,7 +122,8 @@ func (c *call) newest(r control.ListLetters) (list control.LetterList, err error
 // page, so the page is shown before.
 func (p *lettersPage) count(c *call) (err error) {
 	f := filterOf(p.Query)
-	p.Counts, err = control.Ask(c.ctx, c.fleet(), control.DeadCounts, control.CountLetters{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Reason: f.Reason, Limit: 12})
+	p.Counts, err = control.Ask(c.ctx, c.fleet(), control.DeadCounts,
+		control.CountLetters{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Reason: f.Reason, Limit: 12})
 	return err
 }
 
@@ -159,7 +161,8 @@ func (c *call) letterID() (control.LetterID, error) {
 	text := c.http.PathValue("id")
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || id == 0 {
-		return control.LetterID{}, &control.Error{Code: 404, Text: "there is no dead letter " + strconv.Quote(text) + ": its id is a number"}
+		return control.LetterID{}, &control.Error{Code: 404, Text: "there is no dead letter " + strconv.Quote(text) +
+			": its id is a number"}
 	}
 	return control.LetterID{ID: id}, nil
 }

@@ -55,7 +55,8 @@ func (c *call) stream(send func(*stream) error) (*page, error) {
 	case c.live.slots <- struct{}{}:
 		defer func() { <-c.live.slots }()
 	default:
-		return nil, &control.Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("%d pages follow the fleet already, and no more at once", maxStreams)}
+		return nil, &control.Error{Code: http.StatusServiceUnavailable,
+			Text: fmt.Sprintf("%d pages follow the fleet already, and no more at once", maxStreams)}
 	}
 	ctx, cancel := context.WithCancel(c.http.Context())
 	defer cancel()

@@ -27,7 +27,8 @@ func (ownersPage) PolicyText(p *events.Policy) (string, error) {
 
 func listOwners(c *call) (*page, error) {
 	q := c.http.URL.Query()
-	found, err := control.Ask(c.ctx, c.fleet(), control.OwnersFind, control.FindOwners{Match: q.Get("match"), After: q.Get("after"), Limit: pageSize})
+	found, err := control.Ask(c.ctx, c.fleet(), control.OwnersFind, control.FindOwners{Match: q.Get("match"),
+		After: q.Get("after"), Limit: pageSize})
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +60,12 @@ func showOwner(c *call) (*page, error) {
 	if p.Policy, err = indented(policy.Policy); err != nil {
 		return nil, err
 	}
-	if p.Workers, err = control.Ask(c.ctx, fleet, control.WorkersFind, control.FindWorkers{Owner: p.Owner, Limit: 20}); err != nil {
+	if p.Workers, err = control.Ask(c.ctx, fleet, control.WorkersFind,
+		control.FindWorkers{Owner: p.Owner, Limit: 20}); err != nil {
 		return nil, err
 	}
-	if p.Dead, err = control.Ask(c.ctx, fleet, control.DeadCounts, control.CountLetters{Owner: p.Owner, Limit: 20}); err != nil {
+	if p.Dead, err = control.Ask(c.ctx, fleet, control.DeadCounts,
+		control.CountLetters{Owner: p.Owner, Limit: 20}); err != nil {
 		return nil, err
 	}
 	return &page{view: "owner", title: p.Owner, place: "owners", data: p}, nil
@@ -86,7 +89,8 @@ func setPolicy(c *call) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := control.Ask(c.ctx, c.fleet(), control.OwnersSet, control.SetOwner{OwnerName: owner, Policy: full}); err != nil {
+	if _, err := control.Ask(c.ctx, c.fleet(), control.OwnersSet,
+		control.SetOwner{OwnerName: owner, Policy: full}); err != nil {
 		return nil, err
 	}
 	return c.done("/owners/"+owner.Owner, "The policy of %s is changed.", owner.Owner)

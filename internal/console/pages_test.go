@@ -20,7 +20,8 @@ import (
 )
 
 // paths are those of all pages that need nothing in the fleet.
-var paths = []string{"/", "/workers", "/dead", "/schedules", "/owners", "/isolates", "/doctor", "/audit", "/dead/replay?all=yes", "/dead/purge?all=yes", "/owners/acme"}
+var paths = []string{"/", "/workers", "/dead", "/schedules", "/owners", "/isolates", "/doctor", "/audit",
+	"/dead/replay?all=yes", "/dead/purge?all=yes", "/owners/acme"}
 
 func TestPagesOfAnEmptyFleet(t *testing.T) {
 	t.Parallel()
@@ -31,8 +32,11 @@ func TestPagesOfAnEmptyFleet(t *testing.T) {
 	require.Contains(t, p.page("/workers"), "pinwheel deploy")
 	require.Contains(t, p.page("/dead"), "There are no dead letters")
 	for path, want := range map[string]int{
-		"/nothing": 404, "/dead/17": 404, "/dead/x": 404, "/workers/acme/none": 404, "/workers/a.b/c": 400, "/dead?reason=bad": 400, "/dead?before=x": 400, "/dead?match=(": 400, "/jobs/x": 400, "/dead/replay": 400, "/dead/purge?ids=": 400, "/event": 400,
-		"/owners/a.b": 400, "/live/tail": 400, "/live/tail?owner=acme&level=x": 200, "/workers?owner=%2A": 400, "/assets/none.js": 404,
+		"/nothing": 404, "/dead/17": 404, "/dead/x": 404, "/workers/acme/none": 404, "/workers/a.b/c": 400,
+		"/dead?reason=bad": 400, "/dead?before=x": 400, "/dead?match=(": 400, "/jobs/x": 400, "/dead/replay": 400,
+		"/dead/purge?ids=": 400, "/event": 400,
+		"/owners/a.b": 400, "/live/tail": 400, "/live/tail?owner=acme&level=x": 200, "/workers?owner=%2A": 400,
+		"/assets/none.js": 404,
 	} {
 		code, body := p.get(path)
 		require.Equal(t, want, code, "%s: %s", path, body)
@@ -49,8 +53,11 @@ func TestTextsOfOthersStayText(t *testing.T) {
 	require.Contains(t, r.Err, "exception")
 	p := newPerson(t, startConsole(t, f), operateToken)
 	id := firstLetter(t, p, "/dead")
-	pages := append(paths, "/dead/"+id, "/dead/"+id+"/edit", "/workers/acme/bad", "/event?owner=acme&worker=bad&id="+url.QueryEscape("<b>id</b>"),
-		"/dead?text="+url.QueryEscape(evil), "/dead?match="+url.QueryEscape(regexp.QuoteMeta(evil)), "/workers?match="+url.QueryEscape(evil), "/dead/replay?text="+url.QueryEscape(evil), "/?owner=acme&grep="+url.QueryEscape(regexp.QuoteMeta(evil)))
+	pages := append(paths, "/dead/"+id, "/dead/"+id+"/edit", "/workers/acme/bad", "/event?owner=acme&worker=bad&id="+
+		url.QueryEscape("<b>id</b>"),
+		"/dead?text="+url.QueryEscape(evil), "/dead?match="+url.QueryEscape(regexp.QuoteMeta(evil)),
+		"/workers?match="+url.QueryEscape(evil), "/dead/replay?text="+url.QueryEscape(evil),
+		"/?owner=acme&grep="+url.QueryEscape(regexp.QuoteMeta(evil)))
 	for _, path := range pages {
 		body := p.page(path)
 		for _, raw := range []string{"<script>hurt", "<img src=x", "<b>id", "</pre></textarea>"} {
@@ -147,14 +154,18 @@ func TestFiguresOfAWorkerAreLive(t *testing.T) {
 	p := newPerson(t, startConsole(t, f), viewToken)
 	page := p.page("/workers/acme/w")
 	require.Contains(t, page, `data-live="/live/workers/acme/w"`)
-	for _, want := range []string{`<p class="hint">2 in all</p>`, `<p class="hint">1 in all</p>`, `<p class="figure">-<small>/s</small></p>`, `last event <time`, "since the process that has it took it up"} {
+	for _, want := range []string{`<p class="hint">2 in all</p>`, `<p class="hint">1 in all</p>`,
+		`<p class="figure">-<small>/s</small></p>`, `last event <time`, "since the process that has it took it up"} {
 		require.Contains(t, page, want)
 	}
 	require.Contains(t, p.page("/workers/acme/other"), "no event yet")
 	parts := p.follow("/live/workers/acme/w")
 	require.Contains(t, <-parts, "2 in all")
 	require.Zero(t, f.Pinwheel("send", "task", "acme/w", "--data", "1").Code)
-	require.Eventually(t, func() bool { return regexp.MustCompile(`(?s)[1-9]\S*<small>/s.*3 in all`).MatchString(<-parts) }, patience, time.Millisecond, "a rate")
+	require.Eventually(t, func() bool {
+		return regexp.MustCompile(`(?s)[1-9]\S*<small>/s.*3 in all`).
+			MatchString(<-parts)
+	}, patience, time.Millisecond, "a rate")
 	require.Contains(t, <-p.follow("/live/workers/acme/none"), "No process that answers has it.")
 }
 
@@ -172,7 +183,10 @@ func TestBrowsersThatAreGone(t *testing.T) {
 	cookie := p.http.Jar.Cookies(at)[0]
 	// The system keeps megabytes for a connection with large segments, which a tail fills in ten seconds.
 	narrow := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
-		failed := raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_MAXSEG, 536) })
+		failed := raw.Control(func(fd uintptr) {
+			err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_MAXSEG,
+				536)
+		})
 		return errors.Join(failed, err)
 	}}
 	opened := func(path string) *net.TCPConn {
@@ -220,7 +234,8 @@ func TestWorkerIsPromotedAndRolledBack(t *testing.T) {
 	p := newPerson(t, startConsole(t, f), operateToken)
 	page := p.page("/workers/acme/w")
 	require.Contains(t, page, "100 % of events")
-	require.Equal(t, "/workers/acme/w", p.does("/workers/acme/w", "/workers/acme/w/promote", url.Values{"version": {"1"}, "percent": {"25"}}))
+	require.Equal(t, "/workers/acme/w", p.does("/workers/acme/w", "/workers/acme/w/promote",
+		url.Values{"version": {"1"}, "percent": {"25"}}))
 	page = p.page("/workers/acme/w")
 	require.Contains(t, page, "acme/w is promoted: deployment 3.")
 	require.Contains(t, page, "25 % of events")
@@ -234,7 +249,8 @@ func TestWorkerIsPromotedAndRolledBack(t *testing.T) {
 	require.Contains(t, p.page("/workers/acme/w"), "acme/w is reset in all processes (1).")
 	require.Contains(t, p.page("/audit"), "workers.reset")
 	for _, percent := range []string{"0", "-1", "100.1", "NaN", "Inf", "x"} {
-		code, body, _ := p.send("/workers/acme/w/promote", url.Values{"version": {"1"}, "percent": {percent}, "csrf": {csrfField.FindStringSubmatch(page)[1]}})
+		code, body, _ := p.send("/workers/acme/w/promote", url.Values{"version": {"1"}, "percent": {percent},
+			"csrf": {csrfField.FindStringSubmatch(page)[1]}})
 		require.Equal(t, 400, code)
 		require.Contains(t, body, "it is above 0, to 100")
 	}
@@ -244,22 +260,26 @@ func TestLetterIsEditedAndReplayed(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
 	deployed(t, f, "pay", `export default { task(event) { if (event.payload.currency !== "EUR") throw new Error("no " + event.payload.currency); } }`)
-	require.Contains(t, f.Pinwheel("send", "task", "acme/pay", "--data", `{"currency":"XXX"}`, "--header", "X-Order=1").Err, "exception")
+	require.Contains(t, f.Pinwheel("send", "task", "acme/pay", "--data", `{"currency":"XXX"}`, "--header", "X-Order=1").
+		Err, "exception")
 	p := newPerson(t, startConsole(t, f), operateToken)
 	id := firstLetter(t, p, "/dead?text=xxx")
 	require.Contains(t, p.page("/dead?owner=acme&reason=exception&counts=yes"), "1 by worker and reason")
 	require.Contains(t, p.page("/dead/"+id), "no XXX")
 
 	from := "/dead/" + id + "/edit"
-	changed := url.Values{"body": {`{"currency":"EUR"}`}, "headers": {"X-Order: 2\r\nX-New: a\r\n"}, "csrf": {csrfField.FindStringSubmatch(p.page(from))[1]}}
+	changed := url.Values{"body": {`{"currency":"EUR"}`}, "headers": {"X-Order: 2\r\nX-New: a\r\n"},
+		"csrf": {csrfField.FindStringSubmatch(p.page(from))[1]}}
 	code, body, _ := p.send(from, changed)
 	require.Equal(t, http.StatusOK, code)
-	for _, want := range []string{"-{&#34;currency&#34;:&#34;XXX&#34;}", "&#43;{&#34;currency&#34;:&#34;EUR&#34;}", "&#43;X-New: a"} {
+	for _, want := range []string{"-{&#34;currency&#34;:&#34;XXX&#34;}", "&#43;{&#34;currency&#34;:&#34;EUR&#34;}",
+		"&#43;X-New: a"} {
 		require.Contains(t, body, want)
 	}
 	changed.Set("step", "save")
 	changed.Set("seen", seenField.FindStringSubmatch(body)[1])
-	other := url.Values{"body": {`{"currency":"USD"}`}, "headers": changed["headers"], "csrf": changed["csrf"], "seen": changed["seen"], "step": {"save"}}
+	other := url.Values{"body": {`{"currency":"USD"}`}, "headers": changed["headers"], "csrf": changed["csrf"],
+		"seen": changed["seen"], "step": {"save"}}
 	code, body, _ = p.send(from, other)
 	require.Equal(t, http.StatusOK, code, "what nobody has seen is shown first")
 	require.Contains(t, body, "USD")
@@ -273,7 +293,8 @@ func TestLetterIsEditedAndReplayed(t *testing.T) {
 
 	job := p.does(to, "/dead/replay", url.Values{"owner": {"acme"}, "text": {"eur"}, "rate": {"50"}, "to": {"pay@1"}})
 	require.Regexp(t, `^/jobs/.+`, job)
-	require.Eventually(t, func() bool { return strings.Contains(p.page(job), `badge done`) }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.page(job), `badge done`) }, patience,
+		10*time.Millisecond)
 	require.Contains(t, p.page(job), "1 done, of at most 1")
 	require.Contains(t, p.page("/dead"), "There are no dead letters")
 	require.Contains(t, p.page("/audit"), "dead.replay")
@@ -289,7 +310,8 @@ func TestLettersAreRemoved(t *testing.T) {
 	require.Contains(t, p.page("/dead/purge?ids="+id), "1 chosen letter")
 	for _, dry := range []string{"yes", ""} {
 		job := p.does("/dead/purge?ids="+id, "/dead/purge", url.Values{"ids": {id}, "dryRun": {dry}})
-		require.Eventually(t, func() bool { return strings.Contains(p.page(job), `badge done`) }, patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return strings.Contains(p.page(job), `badge done`) }, patience,
+			10*time.Millisecond)
 		code, _ := p.get("/dead/" + id)
 		require.Equal(t, map[string]int{"yes": 200, "": 404}[dry], code)
 	}
@@ -307,7 +329,8 @@ func TestJobIsCancelled(t *testing.T) {
 		require.Contains(t, f.Pinwheel("send", "task", "acme/bad", "--data", `{}`).Err, "exception")
 	}
 	p := newPerson(t, startConsole(t, f), operateToken)
-	require.Eventually(t, func() bool { return strings.Count(p.page("/dead"), `name="ids"`) == 3 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Count(p.page("/dead"), `name="ids"`) == 3 }, patience,
+		10*time.Millisecond)
 	job := p.does("/dead", "/dead/replay", url.Values{"owner": {"acme"}, "dryRun": {""}, "rate": {"0.001"}})
 	require.Contains(t, p.page("/dead"), job, "a list has the jobs of all processes")
 	parts := p.follow("/live" + strings.Replace(job, "/jobs/", "/job/", 1))
@@ -338,9 +361,11 @@ func TestSchedulesAndWaitingEvents(t *testing.T) {
 	require.Contains(t, p.page("/schedules"), "paused")
 	p.does("/schedules", "/schedules/resume", name)
 	require.NotContains(t, strings.ReplaceAll(p.page("/schedules"), "is paused", ""), "badge warn")
-	require.Eventually(t, func() bool { return strings.Contains(p.page("/schedules"), "later") }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.page("/schedules"), "later") }, patience,
+		10*time.Millisecond)
 	require.Contains(t, p.page("/event?owner=acme&worker=tick&id=later"), "in 23 h")
-	p.does("/schedules", "/schedules/cancel", url.Values{"worker": {"acme/tick"}, "id": {"later"}, "back": {"//evil.example"}})
+	p.does("/schedules", "/schedules/cancel", url.Values{"worker": {"acme/tick"}, "id": {"later"},
+		"back": {"//evil.example"}})
 	require.Contains(t, p.page("/schedules"), "1 waiting events with the id later are cancelled.")
 }
 
@@ -358,12 +383,16 @@ func TestPolicyIsSet(t *testing.T) {
 	require.Contains(t, page, "&#34;weight&#34;: 2")
 	require.NotContains(t, page, "maxRunning&#34;: 7")
 	require.NotContains(t, page, "a.example")
-	for text, want := range map[string]string{"[1]": "it is a JSON object", `{"weight": -1}`: "weight", `{"colour": 1}`: "colour"} {
-		code, body, _ := p.send("/owners/acme", url.Values{"policy": {text}, "seen": {html.UnescapeString(seenField.FindStringSubmatch(page)[1])}, "csrf": {csrfField.FindStringSubmatch(page)[1]}})
+	for text, want := range map[string]string{"[1]": "it is a JSON object", `{"weight": -1}`: "weight",
+		`{"colour": 1}`: "colour"} {
+		code, body, _ := p.send("/owners/acme",
+			url.Values{"policy": {text}, "seen": {html.UnescapeString(seenField.FindStringSubmatch(page)[1])},
+				"csrf": {csrfField.FindStringSubmatch(page)[1]}})
 		require.Equal(t, 400, code)
 		require.Contains(t, body, want)
 	}
-	code, body, _ := p.send("/owners/acme", url.Values{"policy": {`{}`}, "seen": {`{}`}, "csrf": {csrfField.FindStringSubmatch(page)[1]}})
+	code, body, _ := p.send("/owners/acme", url.Values{"policy": {`{}`}, "seen": {`{}`},
+		"csrf": {csrfField.FindStringSubmatch(page)[1]}})
 	require.Equal(t, 409, code)
 	require.Contains(t, body, "somebody has changed the policy")
 	p.does("/owners/acme", "/owners/acme/remove", url.Values{})

@@ -65,7 +65,8 @@ func (c *Console) routes() http.Handler {
 	c.get(mux, "/doctor", showDoctor)
 	c.get(mux, "/audit", listAudit)
 	c.get(mux, "/", func(c *call) (*page, error) {
-		c.show(http.StatusNotFound, &page{view: "error", title: "Not Found", data: failure{http.StatusNotFound, "Not Found", "there is no such page"}})
+		c.show(http.StatusNotFound, &page{view: "error", title: "Not Found", data: failure{http.StatusNotFound, "Not Found",
+			"there is no such page"}})
 		return nil, nil
 	})
 	return mux

@@ -26,7 +26,8 @@ func listSchedules(c *call) (*page, error) {
 	q, fleet := c.http.URL.Query(), c.fleet()
 	p := schedulesPage{Query: q}
 	var err error
-	if p.ScheduleList, err = control.Ask(c.ctx, fleet, control.SchedulesList, control.ListWorkers{Owner: q.Get("owner"), After: q.Get("after"), Limit: pageSize}); err != nil {
+	if p.ScheduleList, err = control.Ask(c.ctx, fleet, control.SchedulesList, control.ListWorkers{Owner: q.Get("owner"),
+		After: q.Get("after"), Limit: pageSize}); err != nil {
 		return nil, err
 	}
 	r := control.ListWaiting{Owner: q.Get("owner"), Worker: q.Get("worker"), Limit: pageSize}
@@ -62,7 +63,8 @@ func resumeSchedule(c *call) (*page, error) {
 }
 
 func cancelWaiting(c *call) (*page, error) {
-	done, err := control.Ask(c.ctx, c.fleet(), control.SchedulesCancel, control.CancelWaiting{Worker: c.form("worker"), ID: c.form("id")})
+	done, err := control.Ask(c.ctx, c.fleet(), control.SchedulesCancel, control.CancelWaiting{Worker: c.form("worker"),
+		ID: c.form("id")})
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,9 @@ func cookieName(r *http.Request, name string) string {
 func behindTLS(r *http.Request) bool { return r.Header.Get("X-Forwarded-Proto") == "https" }
 
 func cookie(name, value string, life time.Duration) *http.Cookie {
-	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode} //nolint:gosec // set says Secure
+	//nolint:gosec // set says Secure
+	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true,
+		SameSite: http.SameSiteStrictMode}
 }
 
 // set adds a cookie to the answer. Behind a proxy with TLS it does not go over a plain connection.

@@ -24,6 +24,8 @@ func spark(label string, values []float64) template.HTML {
 		fmt.Fprintf(&line, "%.1f,%.1f ", from+step*float64(i), 2+(sparkHeight-4)*(1-v/top))
 	}
 	points := strings.TrimSpace(line.String())
-	return template.HTML(fmt.Sprintf(`<svg class="spark" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s"><polygon points="%.1f,%d %s %d,%d"/><polyline points="%s"/></svg>`, //nolint:gosec // numbers, and an escaped text
-		sparkWidth, sparkHeight, template.HTMLEscapeString(fmt.Sprintf("%s: %.3g to %.3g", label, low, high)), from, sparkHeight, points, sparkWidth, sparkHeight, points))
+	//nolint:gosec // numbers, and an escaped text
+	return template.HTML(fmt.Sprintf(`<svg class="spark" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s"><polygon points="%.1f,%d %s %d,%d"/><polyline points="%s"/></svg>`,
+		sparkWidth, sparkHeight, template.HTMLEscapeString(fmt.Sprintf("%s: %.3g to %.3g", label, low, high)), from,
+		sparkHeight, points, sparkWidth, sparkHeight, points))
 }

@@ -20,7 +20,8 @@ func (tailForm) Levels() []string { return []string{"debug", "info", "warn", "er
 // TailQuery is the query of the stream.
 func (f tailForm) TailQuery() string {
 	q := url.Values{}
-	for name, v := range map[string]string{"owner": f.Tail.Owner, "worker": f.Tail.Worker, "only": f.Tail.Only, "level": f.Tail.Level, "grep": f.Tail.Grep} {
+	for name, v := range map[string]string{"owner": f.Tail.Owner, "worker": f.Tail.Worker, "only": f.Tail.Only,
+		"level": f.Tail.Level, "grep": f.Tail.Grep} {
 		if v != "" {
 			q.Set(name, v)
 		}
@@ -30,7 +31,8 @@ func (f tailForm) TailQuery() string {
 
 // tailOf is the tail that the URL asks for.
 func (c *call) tailOf() (r control.Tail) {
-	r.Owner, r.Worker, r.Only, r.Level, r.Grep = c.arg("owner"), c.arg("worker"), c.arg("only"), c.arg("level"), c.arg("grep")
+	r.Owner, r.Worker, r.Only, r.Level, r.Grep = c.arg("owner"), c.arg("worker"), c.arg("only"), c.arg("level"), c.arg(
+		"grep")
 	return r
 }
 

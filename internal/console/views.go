@@ -65,7 +65,8 @@ func (v *views) bundle(name string) error {
 			loader, file = api.LoaderTS, strings.TrimSuffix(name, ".ts")+".js"
 		}
 		out := api.Transform(string(source), api.TransformOptions{
-			Loader: loader, Sourcefile: name, Target: api.ES2022, MinifyWhitespace: true, MinifySyntax: true, Charset: api.CharsetUTF8,
+			Loader: loader, Sourcefile: name, Target: api.ES2022, MinifyWhitespace: true, MinifySyntax: true,
+			Charset: api.CharsetUTF8,
 		})
 		if len(out.Errors) > 0 {
 			return fmt.Errorf("console: %s: %s", name, out.Errors[0].Text)
@@ -132,7 +133,9 @@ type shell struct {
 // show answers with a page. It is rendered before the answer begins, so that an error is not in the middle of it.
 func (c *call) show(code int, p *page) {
 	body, err := c.views.render(p.view, view{c.session, p.data})
-	s := shell{session: c.session, Title: p.title, Place: p.place, Open: c.cfg.Open, Notice: c.takeNotice(), Body: template.HTML(body)} //nolint:gosec // a template has made it
+	//nolint:gosec // a template has made it
+	s := shell{session: c.session, Title: p.title, Place: p.place, Open: c.cfg.Open, Notice: c.takeNotice(),
+		Body: template.HTML(body)}
 	if err == nil {
 		body, err = c.views.render("layout", s)
 	}

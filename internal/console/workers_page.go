@@ -22,7 +22,8 @@ type workersPage struct {
 
 func listWorkers(c *call) (*page, error) {
 	q := c.http.URL.Query()
-	found, err := control.Ask(c.ctx, c.fleet(), control.WorkersFind, control.FindWorkers{Owner: q.Get("owner"), Match: q.Get("match"), After: q.Get("after"), Limit: pageSize})
+	found, err := control.Ask(c.ctx, c.fleet(), control.WorkersFind, control.FindWorkers{Owner: q.Get("owner"),
+		Match: q.Get("match"), After: q.Get("after"), Limit: pageSize})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,8 @@ func (w workerPage) Bindings() (list []string) {
 		name  string
 		names []string
 	}{
-		{"kv", slices.Sorted(maps.Keys(b.KV))}, {"objects", slices.Sorted(maps.Keys(b.Objects))}, {"queue", slices.Sorted(maps.Keys(w.Active.Queues))},
+		{"kv", slices.Sorted(maps.Keys(b.KV))}, {"objects", slices.Sorted(maps.Keys(b.Objects))},
+		{"queue", slices.Sorted(maps.Keys(w.Active.Queues))},
 		{"service", slices.Sorted(maps.Keys(b.Services))}, {"nats", slices.Sorted(maps.Keys(b.NATS))},
 	} {
 		for _, name := range kind.names {
@@ -85,19 +87,22 @@ func showWorker(c *call) (*page, error) {
 	w := workerPage{
 		tailForm: c.workerTail(c.http.PathValue("owner"), c.http.PathValue("worker")),
 		Name:     name.Worker, Owner: c.http.PathValue("owner"), Worker: c.http.PathValue("worker"),
-		Figures: watchedWorker{fleet, c.http.PathValue("owner"), c.http.PathValue("worker")}.figures(c.ctx, nil), Versions: versions.Versions, Deployment: versions.Deployment, Deployments: deployments.Deployments,
+		Figures:  watchedWorker{fleet, c.http.PathValue("owner"), c.http.PathValue("worker")}.figures(c.ctx, nil),
+		Versions: versions.Versions, Deployment: versions.Deployment, Deployments: deployments.Deployments,
 	}
 	slices.Reverse(w.Versions)
 	slices.Reverse(w.Deployments)
 	if versions.Active != "" {
-		shown, err := control.Ask(c.ctx, fleet, control.VersionsShow, control.ShowVersion{WorkerName: name, Version: versions.Active})
+		shown, err := control.Ask(c.ctx, fleet, control.VersionsShow,
+			control.ShowVersion{WorkerName: name, Version: versions.Active})
 		if err != nil {
 			return nil, err
 		}
 		w.Active = shown.Version
 	}
 	if len(w.Active.Spec.Schedules) > 0 {
-		list, err := control.Ask(c.ctx, fleet, control.SchedulesList, control.ListWorkers{Owner: w.Owner, After: before(name.Worker), Limit: 1})
+		list, err := control.Ask(c.ctx, fleet, control.SchedulesList,
+			control.ListWorkers{Owner: w.Owner, After: before(name.Worker), Limit: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +130,8 @@ func (c *call) note() control.Note {
 }
 
 func promote(c *call) (*page, error) {
-	r := control.Promote{WorkerName: c.workerName(), Version: c.form("version"), Force: c.form("force") != "", Note: c.note()}
+	r := control.Promote{WorkerName: c.workerName(), Version: c.form("version"), Force: c.form("force") != "",
+		Note: c.note()}
 	if text := c.form("percent"); text != "" {
 		var err error
 		if r.Percent, err = strconv.ParseFloat(text, 64); err != nil || !(r.Percent > 0 && r.Percent <= 100) {
@@ -140,7 +146,8 @@ func promote(c *call) (*page, error) {
 }
 
 func rollback(c *call) (*page, error) {
-	d, err := control.Ask(c.ctx, c.fleet(), control.DeploymentsRollback, control.Rollback{WorkerName: c.workerName(), Version: c.form("version"), Force: c.form("force") != "", Note: c.note()})
+	d, err := control.Ask(c.ctx, c.fleet(), control.DeploymentsRollback, control.Rollback{WorkerName: c.workerName(),
+		Version: c.form("version"), Force: c.form("force") != "", Note: c.note()})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +161,8 @@ func reset(c *call) (*page, error) {
 		return nil, err
 	}
 	if len(done.Missing) > 0 {
-		return c.done("/workers/"+done.Worker, "%s is reset in %d processes. These did not answer: %s.", done.Worker, done.Processes, strings.Join(done.Missing, ", "))
+		return c.done("/workers/"+done.Worker, "%s is reset in %d processes. These did not answer: %s.", done.Worker, done.Processes,
+			strings.Join(done.Missing, ", "))
 	}
 	return c.done("/workers/"+done.Worker, "%s is reset in all processes (%d).", done.Worker, done.Processes)
 }

@@ -39,7 +39,8 @@ func (s *Server) recordRequest(ctx context.Context, c change) {
 		return
 	}
 	if err := record(ctx, s, c); err != nil {
-		s.cfg.Log.Error().Err(err).Str("endpoint", c.action).Str("owner", c.owner).RawJSON("request", audit.Request(c.request)).Msg("change is not in the audit stream")
+		s.cfg.Log.Error().Err(err).Str("endpoint", c.action).Str("owner", c.owner).
+			RawJSON("request", audit.Request(c.request)).Msg("change is not in the audit stream")
 	}
 }
 
@@ -54,7 +55,8 @@ func record(ctx context.Context, s *Server, c change) error {
 		request, _ = json.Marshal(what) // strings and numbers cannot fail
 	}
 	one := audit.Record{
-		Action: c.action, Source: audit.OwnerAPI, Owner: c.owner, Node: s.node, Request: request, Claims: c.claims[:min(len(c.claims), maxClaims)],
+		Action: c.action, Source: audit.OwnerAPI, Owner: c.owner, Node: s.node, Request: request,
+		Claims: c.claims[:min(len(c.claims), maxClaims)],
 	}
 	if c.owner == "" {
 		one.Source, one.Owner = audit.Control, audit.OwnerOf(c.request)

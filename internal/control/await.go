@@ -94,7 +94,8 @@ func (c *Client) Await(ctx context.Context, target string, d events.Deployment) 
 		}
 		return a.take(ctx, question.Reply, answers, members, d)
 	}
-	tries := backoff.NewExponentialBackOff(backoff.WithInitialInterval(time.Millisecond), backoff.WithMaxInterval(100*time.Millisecond))
+	tries := backoff.NewExponentialBackOff(backoff.WithInitialInterval(time.Millisecond),
+		backoff.WithMaxInterval(100*time.Millisecond))
 	err = backoff.Retry(ask, backoff.WithContext(tries, ctx))
 	switch {
 	case ctx.Err() != nil && len(a.known) == 0:
@@ -120,7 +121,8 @@ func (a *Activation) hear(members *nats.Subscription) {
 }
 
 // take reads the answers to one request, which arrive on subject. It returns nil when all known processes have d.
-func (a *Activation) take(ctx context.Context, subject string, answers, members *nats.Subscription, d events.Deployment) error {
+func (a *Activation) take(ctx context.Context, subject string, answers, members *nats.Subscription,
+	d events.Deployment) error {
 	ctx, cancel := context.WithTimeout(ctx, activationAnswer)
 	defer cancel()
 	for ending := 0; len(a.have) == 0 || len(a.missing()) > ending; {

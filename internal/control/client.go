@@ -85,12 +85,14 @@ func askPatiently[Q, A any](ctx context.Context, c *Client, e Endpoint[Q, A], q 
 		ctx, stop = context.WithTimeout(ctx, patience)
 		defer stop()
 	}
-	tries := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
+	tries := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond),
+		backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
 	var refused *Error // the last one
 	err = backoff.Retry(func() (err error) {
 		a = *new(A)
 		err = c.ask(ctx, e.Name, q, &a)
-		if !errors.As(err, &refused) || refused.Code != http.StatusServiceUnavailable && refused.Code != http.StatusTooManyRequests {
+		if !errors.As(err, &refused) || refused.Code != http.StatusServiceUnavailable &&
+			refused.Code != http.StatusTooManyRequests {
 			return backoff.Permanent(err)
 		}
 		return err

@@ -60,13 +60,15 @@ func (s *Server) countLetters(ctx context.Context, r CountLetters) (LetterCounts
 	if err != nil {
 		return LetterCounts{}, err
 	}
-	c, err := s.counts.get(ctx, f.Owner, time.Now(), func(c *letterCount) { s.running.Go(func() { s.count(c, f.Owner, r.by) }) })
+	c, err := s.counts.get(ctx, f.Owner, time.Now(),
+		func(c *letterCount) { s.running.Go(func() { s.count(c, f.Owner, r.by) }) })
 	if err != nil {
 		return LetterCounts{}, err
 	}
 	a, room := LetterCounts{Counts: []LetterCount{}, At: c.at}, s.answerRoom()
 	for _, n := range c.rows {
-		if f.Worker != "" && n.Worker != f.Worker || f.Kind != "" && n.Kind != f.Kind || f.Reason != "" && n.Reason != f.Reason {
+		if f.Worker != "" && n.Worker != f.Worker || f.Kind != "" && n.Kind != f.Kind || f.Reason != "" &&
+			n.Reason != f.Reason {
 			continue
 		}
 		a.Total += n.Letters
@@ -127,7 +129,8 @@ func (c *letterCount) ended() bool {
 }
 
 // get returns the count of an owner, and waits for it. start starts one.
-func (l *letterCounts) get(ctx context.Context, owner string, now time.Time, start func(*letterCount)) (*letterCount, error) {
+func (l *letterCounts) get(ctx context.Context, owner string, now time.Time,
+	start func(*letterCount)) (*letterCount, error) {
 	c, isNew := l.current(owner, now)
 	if isNew {
 		start(c)

@@ -14,7 +14,10 @@ func FuzzControlRequest(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{"ids":[1,2],"dryRun":true}`, `{"owner":"a","worker":"b","kind":"task","reason":"cpu","since":"1h","until":"2026-01-02T15:04:05Z","match":"x+","text":"EUR","replays":"1-3","after":7,"limit":9}`,
 		`{"all":true,"rate":1e3,"maxReplays":4,"force":true,"to":"w@1-0123456789ab","patch":{"a":null},"setHeaders":{"X":["y"]},"removeHeaders":["Z"]}`,
-		`{"id":1,"body":"x"}`, `{"worker":"w","file":"w.js","spec":{"vars":{"A":"1"}},"bundle":{"id":"x","parts":1,"code":1,"sha256":"` + strings.Repeat("0", 64) + `"},"steps":[{"percent":10,"forMs":1000}]}`, `{"bodyBase64":"AA=="}`, `{"worker":"w","version":"1","code":true,"from":7}`, `[]`, `{"owner":"a","id":"0123456789abcdef","grep":"x+","status":["5xx"],"sample":0.5}`, `{"job":"a.1","cancel":true}`, `{"weight":2,"ceilings":{"cpuMs":5}}`, ``, `null`, `{"ids":null}`, `{"newest":true,"before":9}`, `{"patch":null}`,
+		`{"id":1,"body":"x"}`, `{"worker":"w","file":"w.js","spec":{"vars":{"A":"1"}},"bundle":{"id":"x","parts":1,"code":1,"sha256":"` + strings.Repeat("0", 64) +
+			`"},"steps":[{"percent":10,"forMs":1000}]}`, `{"bodyBase64":"AA=="}`, `{"worker":"w","version":"1","code":true,"from":7}`, `[]`,
+		`{"owner":"a","id":"0123456789abcdef","grep":"x+","status":["5xx"],"sample":0.5}`, `{"job":"a.1","cancel":true}`, `{"weight":2,"ceilings":{"cpuMs":5}}`, ``,
+		`null`, `{"ids":null}`, `{"newest":true,"before":9}`, `{"patch":null}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -36,7 +39,8 @@ func FuzzControlRequest(f *testing.F) {
 			if check(err) && (o.Rate < 0 || o.MaxReplays < 0) {
 				t.Fatalf("%+v", o)
 			}
-			if len(r.Owner)+len(r.Match)+len(r.To) > 3*maxControlText || len(r.IDs) > maxControlEntries || len(r.RemoveHeaders) > 100 {
+			if len(r.Owner)+len(r.Match)+len(r.To) > 3*maxControlText || len(r.IDs) > maxControlEntries ||
+				len(r.RemoveHeaders) > 100 {
 				t.Fatal("bounds")
 			}
 			if e, err := r.edit(); err == nil && e.Validate() != nil {
@@ -54,7 +58,8 @@ func FuzzControlRequest(f *testing.F) {
 			}
 		}
 		var d DeployVersion
-		if check(decodeRequest(data, &d)) && check(d.check()) && (d.Bundle.Code < 1 || d.Bundle.SourceMap < 0 || strings.ContainsAny(d.Bundle.ID, ".*> \r\n")) {
+		if check(decodeRequest(data, &d)) && check(d.check()) && (d.Bundle.Code < 1 || d.Bundle.SourceMap < 0 ||
+			strings.ContainsAny(d.Bundle.ID, ".*> \r\n")) {
 			t.Fatalf("%+v", d)
 		}
 		check(decodeRequest(data, &jobRequest{}))

@@ -91,7 +91,8 @@ func (e Endpoint[Q, A]) restrict(q *Q, owner string) error {
 
 // foreign is the error of a request that names another owner.
 func foreign(field, named, owner string) error {
-	return &Error{Code: http.StatusForbidden, Field: field, Text: fmt.Sprintf("%s %.80q is not of owner %s, whose API this is", field, named, owner)}
+	return &Error{Code: http.StatusForbidden, Field: field, Text: fmt.Sprintf("%s %.80q is not of owner %s, whose API this is",
+		field, named, owner)}
 }
 
 func openEndpoints() string {
@@ -124,7 +125,8 @@ func (s *Server) authorize(name, authorization string) error {
 	case s.cfg.Token == "":
 		return &Error{Code: http.StatusForbidden, Text: name + controlIsOff + openEndpoints()}
 	case authorization == "":
-		return &Error{Code: http.StatusUnauthorized, Text: fmt.Sprintf("%s needs the header Authorization: Bearer TOKEN; open are %s", name, openEndpoints())}
+		return &Error{Code: http.StatusUnauthorized, Text: fmt.Sprintf("%s needs the header Authorization: Bearer TOKEN; open are %s", name,
+			openEndpoints())}
 	}
 	token, bearer := strings.CutPrefix(authorization, "Bearer ")
 	have, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.cfg.Token))

@@ -92,10 +92,12 @@ func codeOf(err error) int {
 		return http.StatusForbidden
 	case errors.As(err, &refused):
 		return http.StatusUnprocessableEntity
-	case errors.Is(err, deadletter.ErrNoDeadLetter), errors.Is(err, deploy.ErrNotFound), errors.Is(err, deploy.ErrNoSecret):
+	case errors.Is(err, deadletter.ErrNoDeadLetter), errors.Is(err, deploy.ErrNotFound),
+		errors.Is(err, deploy.ErrNoSecret):
 		return http.StatusNotFound
 	case errors.Is(err, deadletter.ErrChanged), errors.Is(err, deadletter.ErrTooManyReplays),
-		errors.As(err, &change), errors.As(err, &gone), errors.As(err, &superseded), errors.As(err, &missing), errors.As(err, &taken):
+		errors.As(err, &change), errors.As(err, &gone), errors.As(err, &superseded), errors.As(err, &missing), errors.As(err,
+			&taken):
 		return http.StatusConflict
 	case errors.Is(err, nats.ErrMaxPayload):
 		return http.StatusRequestEntityTooLarge

@@ -137,7 +137,8 @@ func (s *Server) storeFiles(ctx context.Context, r StoreFiles) (answer StoredFil
 	if err == nil {
 		answer, err = s.addFiles(ctx, r, data)
 	}
-	if again := codeOf(err); err == nil || again != http.StatusServiceUnavailable && again != http.StatusInternalServerError {
+	if again := codeOf(err); err == nil || again != http.StatusServiceUnavailable &&
+		again != http.StatusInternalServerError {
 		dropParts(ctx, s, r.Owner, r.ID) // they are not needed any more
 	}
 	return answer, err

@@ -53,7 +53,8 @@ type WorkerSummary struct {
 // summarize describes a worker for a list.
 func summarize(in *events.Installation) WorkerSummary {
 	s := WorkerSummary{
-		Owner: in.Owner, Name: in.Name, Versions: len(in.Versions), Handlers: []events.Kind{}, RollingOut: in.Deployment.Rollout.Running(),
+		Owner: in.Owner, Name: in.Name, Versions: len(in.Versions), Handlers: []events.Kind{},
+		RollingOut: in.Deployment.Rollout.Running(),
 	}
 	if len(in.Deployment.Split) > 1 {
 		s.Split = in.Deployment.Split
@@ -62,7 +63,8 @@ func summarize(in *events.Installation) WorkerSummary {
 	if w == nil {
 		return s
 	}
-	s.Version, s.Number, s.Handlers, s.Queue, s.Mode = w.Version, w.Number, append(s.Handlers, w.Handlers...), w.Queue, string(w.Mode.OrDefault())
+	s.Version, s.Number, s.Handlers, s.Queue, s.Mode = w.Version, w.Number, append(s.Handlers,
+		w.Handlers...), w.Queue, string(w.Mode.OrDefault())
 	s.DeployedAt, s.Tag, s.Message, s.Schedules = w.DeployedAt, w.Tag, w.Message, len(w.Schedules)
 	if w.HTTP != nil {
 		s.Routes = w.HTTP.Routes
@@ -129,7 +131,8 @@ func (s *Server) findOwners(_ context.Context, r FindOwners) (FoundOwners, error
 }
 
 // find chooses from the owners of all workers and policies. The answer has at most limit of them, and about room bytes.
-func (r FindOwners) find(all []*events.Installation, policies map[string]*events.Policy, limit, room int) (f FoundOwners, err error) {
+func (r FindOwners) find(all []*events.Installation, policies map[string]*events.Policy, limit,
+	room int) (f FoundOwners, err error) {
 	workers := map[string]int{}
 	for owner := range policies {
 		workers[owner] = 0

@@ -85,7 +85,8 @@ func TestWorkersAreSummarized(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	old := &events.Worker{
-		Owner: "acme", Name: "w", Version: "1-a", Number: 1, Handlers: []events.Kind{events.Task}, Queue: true, DeployedAt: at, Tag: "v1", Message: "m",
+		Owner: "acme", Name: "w", Version: "1-a", Number: 1, Handlers: []events.Kind{events.Task}, Queue: true,
+		DeployedAt: at, Tag: "v1", Message: "m",
 		Spec: events.Spec{Schedules: []events.Schedule{{}, {}}, HTTP: &events.HTTP{Routes: []string{"a.example/*"}}},
 	}
 	in := events.Only(old)
@@ -93,12 +94,14 @@ func TestWorkersAreSummarized(t *testing.T) {
 	in.Deployment.Split = []events.Share{{Version: "1-a", Percent: 90}, {Version: "2-b", Percent: 10}}
 	in.Deployment.Rollout = &events.Rollout{State: events.RolloutRunning}
 	require.Equal(t, WorkerSummary{
-		Owner: "acme", Name: "w", Version: "1-a", Number: 1, Versions: 2, Handlers: []events.Kind{events.Task}, Queue: true, Mode: "pinned", DeployedAt: at, Tag: "v1", Message: "m",
+		Owner: "acme", Name: "w", Version: "1-a", Number: 1, Versions: 2, Handlers: []events.Kind{events.Task}, Queue: true,
+		Mode: "pinned", DeployedAt: at, Tag: "v1", Message: "m",
 		Split: in.Deployment.Split, RollingOut: true, Routes: []string{"a.example/*"}, Schedules: 2,
 	}, summarize(&in))
 	text, err := encodeJSON(summarize(&in))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"owner":"acme","name":"w","version":"1-a","number":1,"versions":2,"handlers":["task"],"queue":true,"mode":"pinned","deployedAt":"2026-01-02T03:04:05Z","tag":"v1",
+	require.JSONEq(t,
+		`{"owner":"acme","name":"w","version":"1-a","number":1,"versions":2,"handlers":["task"],"queue":true,"mode":"pinned","deployedAt":"2026-01-02T03:04:05Z","tag":"v1",
 		"message":"m","split":[{"version":"1-a","percent":90},{"version":"2-b","percent":10}],"rollingOut":true,"routes":["a.example/*"],"schedules":2}`, string(text))
 	in.Deployment.Split = nil
 	text, err = encodeJSON(summarize(&in))
@@ -111,7 +114,8 @@ func BenchmarkFind(b *testing.B) {
 	for i := range 10_000 {
 		all = append(all, running(fmt.Sprintf("owner-%d/worker-%d", i%500, i)))
 	}
-	for name, r := range map[string]FindWorkers{"first page": {}, "middle": {After: "owner-3/"}, "match": {Match: "R-77"}, "of an owner": {Owner: "owner-7"}} {
+	for name, r := range map[string]FindWorkers{"first page": {}, "middle": {After: "owner-3/"}, "match": {Match: "R-77"},
+		"of an owner": {Owner: "owner-7"}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -185,7 +185,8 @@ func (s *Server) workersFlow(_ context.Context, r AskWorkersFlow) (WorkersFlow, 
 
 // AskWorkersFlows asks all processes what the workers of an owner do, and waits a second at most for those that another
 // has named. missing are processes that did not answer. nats.ErrNoResponders means that no process answers.
-func AskWorkersFlows(ctx context.Context, c *Client, r AskWorkersFlow) (all []WorkersFlow, missing []Member, err error) {
+func AskWorkersFlows(ctx context.Context, c *Client,
+	r AskWorkersFlow) (all []WorkersFlow, missing []Member, err error) {
 	return askEach[WorkersFlow](ctx, c, "workers.flow", r, time.Second)
 }
 

@@ -36,9 +36,11 @@ func TestHistogramOfDurations(t *testing.T) {
 		require.InDelta(t, c.want, got, float64(time.Microsecond), "%+v", c)
 	}
 
-	early, late := Histogram{Count: 5, Bounds: bounds, Buckets: []uint64{5, 0, 0}}, Histogram{Count: 9, Bounds: bounds, Buckets: []uint64{6, 0, 3}}
+	early, late := Histogram{Count: 5, Bounds: bounds, Buckets: []uint64{5, 0, 0}}, Histogram{Count: 9, Bounds: bounds,
+		Buckets: []uint64{6, 0, 3}}
 	require.Equal(t, Histogram{Count: 4, Bounds: bounds, Buckets: []uint64{1, 0, 3}}, late.Since(early))
-	require.Equal(t, Histogram{Count: 0, Bounds: bounds, Buckets: []uint64{0, 0, 0}}, early.Since(late), "a process that began again with the same id")
+	require.Equal(t, Histogram{Count: 0, Bounds: bounds, Buckets: []uint64{0, 0, 0}}, early.Since(late),
+		"a process that began again with the same id")
 	require.Equal(t, late, late.Since(Histogram{}))
 	require.Equal(t, Histogram{Count: 14, Bounds: bounds, Buckets: []uint64{11, 0, 3}}, late.Add(early))
 	require.Equal(t, late, Histogram{}.Add(late))

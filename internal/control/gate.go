@@ -52,7 +52,8 @@ func newGate(handle func(ownerRequest), metrics prometheus.Registerer) *gate {
 		time:     perowner.Rates{PerSecond: int(ownerTime.Microseconds()), Burst: int(ownerTimeBurst.Microseconds())},
 	}
 	results := RegisterMetrics(metrics)
-	g.handled, g.refused, g.dropped = results.WithLabelValues("handled"), results.WithLabelValues("refused"), results.WithLabelValues("dropped")
+	g.handled, g.refused, g.dropped = results.WithLabelValues("handled"), results.WithLabelValues(
+		"refused"), results.WithLabelValues("dropped")
 	bounds := perowner.Bounds{Most: maxOwnersWaiting, MostBytes: maxOwnersBytes, Workers: maxOwners, PerOwner: maxPerOwner}
 	g.queue = perowner.NewQueue(bounds, func(r ownerRequest) {
 		g.handled.Inc()
@@ -118,12 +119,14 @@ func RegisterMetrics(metrics prometheus.Registerer) *prometheus.CounterVec {
 func (g *gate) enter(r ownerRequest) (err error, answer bool) { //nolint:revive // the error says what is answered
 	switch owes := g.time.Owes(r.owner, r.at); {
 	case !g.requests.Take(r.owner, r.at):
-		err = &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: owner %s asks more than %d times in a second", r.owner, ownerRate)}
+		err = &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: owner %s asks more than %d times in a second", r.owner,
+			ownerRate)}
 	case owes > 0:
 		err = &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf(
 			"rate: requests of owner %s took more than %s of CPU time in a second: try again in %s", r.owner, ownerTime, max(time.Second, owes.Round(time.Second)))}
 	case !g.queue.Push(r.owner, len(r.Subject())+len(r.Data()), r):
-		err = &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has too many requests under way in this process: try again", r.owner)}
+		err = &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has too many requests under way in this process: try again",
+			r.owner)}
 	default:
 		return nil, false
 	}

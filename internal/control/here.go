@@ -105,14 +105,16 @@ func handleHere[Q, A any](ctx context.Context, c *Client, e Endpoint[Q, A], q Q)
 func (h *Here) open(ctx context.Context) (s *Server, err error) {
 	r, log := h.Remote, zerolog.Nop()
 	s = &Server{
-		cfg:     Config{Prefix: string(r.Subjects), Audit: audit.New(r.JS, r.Subjects), Process: inCommand{open: h.OpenChecker}, Log: log},
+		cfg: Config{Prefix: string(r.Subjects), Audit: audit.New(r.JS, r.Subjects), Process: inCommand{open: h.OpenChecker},
+			Log: log},
 		here:    h,
 		id:      rand.Text(),
 		uploads: uploads{kind: ofDeploys},
 		files:   uploads{kind: ofFiles},
 		bodies:  uploads{kind: ofBodies},
 	}
-	s.Operations = Operations{nc: r.NC, js: r.JS, subjects: r.Subjects, dead: deadletter.NewStore(r.JS, r.Subjects), schedules: schedule.NewStore(r.JS, r.Subjects)}
+	s.Operations = Operations{nc: r.NC, js: r.JS, subjects: r.Subjects, dead: deadletter.NewStore(r.JS, r.Subjects),
+		schedules: schedule.NewStore(r.JS, r.Subjects)}
 	if s.node, err = os.Hostname(); err != nil {
 		return nil, err
 	}
@@ -181,6 +183,7 @@ func (h *Here) Record(ctx context.Context, action, owner, claims string, request
 	}
 	host, _ := os.Hostname()
 	return audit.New(h.Remote.JS, h.Remote.Subjects).Write(ctx, audit.Record{
-		Source: audit.Command, Owner: owner, Action: action, Request: audit.Request(data), Node: host, User: natsUser(ctx, h.Remote.NC), Claims: claims,
+		Source: audit.Command, Owner: owner, Action: action, Request: audit.Request(data), Node: host,
+		User: natsUser(ctx, h.Remote.NC), Claims: claims,
 	})
 }

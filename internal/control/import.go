@@ -79,7 +79,8 @@ func storeLetters(ctx context.Context, s *Server, r ImportLetters, data []byte) 
 		}
 		begun, cancel := context.WithTimeout(context.WithoutCancel(ctx), importPatience) // half a letter is none
 		defer cancel()
-		stored, err := s.dead.Put(begun, l, func(size int) error { return refusedLetter(s.cfg.Process.AdmitLetter(r.Owner, size)) })
+		stored, err := s.dead.Put(begun, l,
+			func(size int) error { return refusedLetter(s.cfg.Process.AdmitLetter(r.Owner, size)) })
 		switch {
 		case err != nil && progress:
 			answer.Next = line
@@ -132,7 +133,8 @@ func eachLetter(data []byte, owner string, from int, do func(line int, l *events
 		case err != nil:
 			return refused("line %d: %v", line+1, err)
 		case l.Owner != owner:
-			return &Error{Code: http.StatusForbidden, Text: fmt.Sprintf("line %d: the letter is of owner %.80q, and not of %s", line+1, l.Owner, owner)}
+			return &Error{Code: http.StatusForbidden, Text: fmt.Sprintf("line %d: the letter is of owner %.80q, and not of %s", line+1,
+				l.Owner, owner)}
 		}
 		if err := l.ImportFor(owner); err != nil {
 			return refused("line %d: %v", line+1, err)

@@ -36,7 +36,8 @@ type JobLetter struct {
 
 // outcome describes a step of a job.
 func outcome(p deadletter.Progress) JobLetter {
-	l := JobLetter{ID: p.Letter.Seq, Owner: p.Letter.Owner, Worker: p.Letter.Worker, Kind: p.Letter.Kind, Reason: string(p.Letter.Failure.Reason)}
+	l := JobLetter{ID: p.Letter.Seq, Owner: p.Letter.Owner, Worker: p.Letter.Worker, Kind: p.Letter.Kind,
+		Reason: string(p.Letter.Failure.Reason)}
 	if p.Err != nil {
 		l.Error = cut(p.Err.Error(), maxLetterError)
 	}

@@ -105,7 +105,8 @@ func (j *job) ended(t deadletter.Counts, err error) {
 }
 
 // doJob does the work of a job. It calls wait before each letter, and each after it.
-type doJob func(ctx context.Context, wait func(context.Context) error, each func(deadletter.Progress)) (deadletter.Counts, error)
+type doJob func(ctx context.Context, wait func(context.Context) error,
+	each func(deadletter.Progress)) (deadletter.Counts, error)
 
 // begin starts a job and returns its first state. The CPU time of the job is charged to its owner.
 func (s *Server) begin(does, owner string, dryRun bool, do doJob) (Job, error) {
@@ -120,7 +121,8 @@ func (s *Server) begin(does, owner string, dryRun bool, do doJob) (Job, error) {
 		defer cancel()
 		s.gate.job(owner, func(wait func(context.Context) error) { j.ended(do(ctx, wait, j.step)) })
 		now := j.now()
-		s.cfg.Log.Info().Str("job", now.Job).Str("does", does).Str("state", now.State).Int("done", now.Done).Int("failed", now.Failed).Msg("job of dead letters")
+		s.cfg.Log.Info().Str("job", now.Job).Str("does", does).Str("state", now.State).Int("done", now.Done).
+			Int("failed", now.Failed).Msg("job of dead letters")
 	})
 	return j.now(), nil
 }
@@ -137,7 +139,8 @@ func (s *Server) replay(_ context.Context, r Replay) (Job, error) {
 	}
 	o.Runs = WhoRuns(func(context.Context) (*deploy.Store, error) { return s.workers, nil })
 	o.Unnoted = func(err error) { s.cfg.Log.Warn().Err(err).Msg("replays could not be noted") }
-	return s.begin("replay", r.by, o.DryRun, func(ctx context.Context, wait func(context.Context) error, each func(deadletter.Progress)) (deadletter.Counts, error) {
+	return s.begin("replay", r.by, o.DryRun, func(ctx context.Context, wait func(context.Context) error,
+		each func(deadletter.Progress)) (deadletter.Counts, error) {
 		sel.Filter.Wait = wait
 		return s.dead.ReplayAll(ctx, sel, o, each)
 	})
@@ -149,7 +152,8 @@ func (s *Server) purge(_ context.Context, r Selection) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	return s.begin("purge", r.by, r.DryRun, func(ctx context.Context, wait func(context.Context) error, each func(deadletter.Progress)) (deadletter.Counts, error) {
+	return s.begin("purge", r.by, r.DryRun, func(ctx context.Context, wait func(context.Context) error,
+		each func(deadletter.Progress)) (deadletter.Counts, error) {
 		sel.Filter.Wait = wait
 		return s.dead.Purge(ctx, sel, r.DryRun, each)
 	})
@@ -164,11 +168,14 @@ func (js *jobs) add(j *job, service string) error {
 	own, owners, operators := js.running(j.owner)
 	switch {
 	case j.owner == "" && operators >= maxJobs:
-		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs already, and no more at once: try again", operators)}
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs already, and no more at once: try again",
+			operators)}
 	case j.owner != "" && own >= maxOwnerJobs:
-		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs of owner %s already, and no more at once: try again", own, j.owner)}
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs of owner %s already, and no more at once: try again", own,
+			j.owner)}
 	case j.owner != "" && owners >= maxJobs:
-		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs of owners already, and no more at once: try again", owners)}
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process does %d jobs of owners already, and no more at once: try again",
+			owners)}
 	}
 	for _, old := range js.list {
 		old.forgetLetters(time.Now())

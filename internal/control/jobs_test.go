@@ -29,11 +29,14 @@ func openJobs(t *testing.T, n int) *Server {
 	t.Helper()
 	b := jsapitest.Open(t)
 	for i := range n {
-		d := events.NewDeadLetter(jsapitest.Task(uint64(i+1), "e", time.Now()), events.NewFailure(events.ReasonCPU, fmt.Sprint("letter ", i), ""), "1-a", "node", 1, time.Now())
-		_, err := b.JS.PublishMsg(t.Context(), &nats.Msg{Subject: jsapitest.Prefix.DeadLetter(d, events.ReasonCPU), Header: nats.Header(d.Encode()), Data: []byte("x")})
+		d := events.NewDeadLetter(jsapitest.Task(uint64(i+1), "e", time.Now()),
+			events.NewFailure(events.ReasonCPU, fmt.Sprint("letter ", i), ""), "1-a", "node", 1, time.Now())
+		_, err := b.JS.PublishMsg(t.Context(), &nats.Msg{Subject: jsapitest.Prefix.DeadLetter(d, events.ReasonCPU),
+			Header: nats.Header(d.Encode()), Data: []byte("x")})
 		require.NoError(t, err)
 	}
-	s := &Server{cfg: Config{Log: zerolog.Nop()}, service: unanswered{}, gate: newGate(func(ownerRequest) {}, prometheus.NewRegistry())}
+	s := &Server{cfg: Config{Log: zerolog.Nop()}, service: unanswered{},
+		gate: newGate(func(ownerRequest) {}, prometheus.NewRegistry())}
 	s.dead = deadletter.NewStore(b.JS, jsapitest.Prefix)
 	s.life, s.end = context.WithCancel(t.Context())
 	t.Cleanup(func() { s.end(); s.gate.queue.Close(); s.running.Wait() })
@@ -43,7 +46,8 @@ func openJobs(t *testing.T, n int) *Server {
 // ended waits for the end of a job.
 func (s *Server) ended(t *testing.T, j Job) (end Job) {
 	t.Helper()
-	require.Eventually(t, func() bool { end = s.jobs.find(j.Job).now(); return end.State != "running" }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { end = s.jobs.find(j.Job).now(); return end.State != "running" }, time.Minute,
+		time.Millisecond)
 	return end
 }
 
@@ -62,7 +66,8 @@ func TestJobsWaitForTheirOwnersTime(t *testing.T) {
 		begun(s.purge(t.Context(), Selection{IDs: []uint64{1, 2}, Filter: Filter{asker: asker{"acme"}}})),
 	}
 	for owner, has := range map[string]int{"beta": 0, "": letters} {
-		one := s.ended(t, begun(s.purge(t.Context(), Selection{Filter: Filter{Kind: "task", asker: asker{owner}}, DryRun: true})))
+		one := s.ended(t,
+			begun(s.purge(t.Context(), Selection{Filter: Filter{Kind: "task", asker: asker{owner}}, DryRun: true})))
 		require.Equal(t, "done", one.State, one.Error)
 		require.Equal(t, has, one.Done, "jobs of owner %q", owner)
 	}

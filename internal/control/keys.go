@@ -122,7 +122,8 @@ func (s *Server) putValue(ctx context.Context, r PutValue) (SizedValue, error) {
 	}
 	put := func(data []byte) (bool, error) {
 		return false, withKeys(ctx, s, r.Owner, r.Namespace, func(d *bindings.Data) error {
-			return d.Put(ctx, r.Namespace, r.Key, bindings.Value{Data: data, Metadata: r.Metadata}, time.Duration(r.TTL)*time.Second)
+			return d.Put(ctx, r.Namespace, r.Key, bindings.Value{Data: data, Metadata: r.Metadata},
+				time.Duration(r.TTL)*time.Second)
 		})
 	}
 	if r.Body == nil {

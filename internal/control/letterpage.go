@@ -72,7 +72,8 @@ func (p *letterPage) oldest(ctx context.Context, dead *deadletter.Store, f deadl
 
 // newest fills the page with the newest letters that f chooses, below the number before. It ends when it has read most
 // letters, or taken scanTime.
-func (p *letterPage) newest(ctx context.Context, dead *deadletter.Store, f deadletter.Filter, before uint64, most int) error {
+func (p *letterPage) newest(ctx context.Context, dead *deadletter.Store, f deadletter.Filter, before uint64,
+	most int) error {
 	look, stop := context.WithTimeout(ctx, scanTime)
 	defer stop()
 	n := 0
@@ -112,5 +113,6 @@ func (p *letterPage) cut(look context.Context, err error) error {
 }
 
 func tookTooLong() error {
-	return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("looking took longer than %s: choose by owner, worker, kind or reason too", requestTimeout)}
+	return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("looking took longer than %s: choose by owner, worker, kind or reason too",
+		requestTimeout)}
 }

@@ -22,8 +22,10 @@ func TestPagesOfTheNewestAreBounded(t *testing.T) {
 	const n = 1000
 	for i := range n {
 		e := jsapitest.Task(uint64(i+1), "e", time.Now())
-		d := events.NewDeadLetter(e, events.NewFailure(events.ReasonCPU, fmt.Sprintf("letter %d.", i+1), ""), "1-a", "node", 1, time.Now())
-		_, err := b.JS.PublishMsg(t.Context(), &nats.Msg{Subject: jsapitest.Prefix.DeadLetter(d, events.ReasonCPU), Header: nats.Header(d.Encode()), Data: []byte("x")})
+		d := events.NewDeadLetter(e, events.NewFailure(events.ReasonCPU, fmt.Sprintf("letter %d.", i+1), ""), "1-a", "node",
+			1, time.Now())
+		_, err := b.JS.PublishMsg(t.Context(), &nats.Msg{Subject: jsapitest.Prefix.DeadLetter(d, events.ReasonCPU),
+			Header: nats.Header(d.Encode()), Data: []byte("x")})
 		require.NoError(t, err)
 	}
 	page := func(ctx context.Context, f deadletter.Filter, before uint64, most int) (LetterList, error) {
@@ -52,7 +54,8 @@ func TestPagesOfTheNewestAreBounded(t *testing.T) {
 
 	p, err := page(t.Context(), deadletter.Filter{Limit: 3}, 0, 300)
 	require.NoError(t, err)
-	require.Equal(t, []any{uint64(n), uint64(n - 2), uint64(n - 2), 3, false}, []any{p.Letters[0].ID, p.Letters[2].ID, p.Next, p.Scanned, p.More})
+	require.Equal(t, []any{uint64(n), uint64(n - 2), uint64(n - 2), 3, false},
+		[]any{p.Letters[0].ID, p.Letters[2].ID, p.Next, p.Scanned, p.More})
 
 	// A request whose time is over before anything was read is an error. Later, what was found is the page.
 	over, stop := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))

@@ -105,7 +105,8 @@ func (s *Server) putObject(ctx context.Context, r PutObject) (SizedObject, error
 	}
 	o := &bindings.Object{Key: r.Key, ContentType: r.ContentType, Metadata: r.Metadata}
 	err := withBody(ctx, s, r.Owner, r.Body, func(data []byte) (bool, error) {
-		return false, withObjects(ctx, s, r.Owner, r.Bucket, func(d *bindings.ObjectData) error { return d.Put(ctx, r.Bucket, o, data) })
+		return false,
+			withObjects(ctx, s, r.Owner, r.Bucket, func(d *bindings.ObjectData) error { return d.Put(ctx, r.Bucket, o, data) })
 	})
 	return SizedObject{uint64(r.Body.Bytes)}, err
 }

@@ -33,7 +33,8 @@ func (s *Server) outcomes(_ context.Context, r WorkerName) (WorkerOutcomes, erro
 
 // AskOutcomes adds up the outcomes of the rollout of in over all processes of the fleet, of which there are this many.
 // A process that does not answer in time is left out.
-func AskOutcomes(ctx context.Context, nc *nats.Conn, prefix string, in events.Installation, processes int, wait time.Duration) (all events.Outcomes, err error) {
+func AskOutcomes(ctx context.Context, nc *nats.Conn, prefix string, in events.Installation, processes int,
+	wait time.Duration) (all events.Outcomes, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	inbox := nc.NewInbox()

@@ -49,7 +49,8 @@ func (s *Server) takeOwned(e row, r micro.Request) {
 // handleOwned answers one request of an owner whose turn it is.
 func handleOwned(s *Server, r ownerRequest) {
 	if waited := time.Since(r.at); waited > requestTimeout {
-		s.respond(r, refusal(http.StatusServiceUnavailable, fmt.Sprintf("requests of owner %s wait for more than %s in this process: try again", r.owner, requestTimeout)), nil)
+		s.respond(r, refusal(http.StatusServiceUnavailable, fmt.Sprintf("requests of owner %s wait for more than %s in this process: try again", r.owner,
+			requestTimeout)), nil)
 		return
 	}
 	s.serve(r.row, r, r.owner, func(ctx context.Context) (any, error) { return r.handle(ctx, s, r.owner, r.Data()) })

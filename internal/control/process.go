@@ -19,7 +19,8 @@ type fromProcess interface {
 // askEach asks all processes of the fleet, and waits at most that long for those that another process has named.
 // missing are processes that others know and that have not answered: they may be of an older release, or refuse. If all
 // refuse, the error is that of one of them. nats.ErrNoResponders means that no process answers.
-func askEach[A fromProcess](ctx context.Context, c *Client, endpoint string, request any, wait time.Duration) (answers []A, missing []Member, err error) {
+func askEach[A fromProcess](ctx context.Context, c *Client, endpoint string, request any,
+	wait time.Duration) (answers []A, missing []Member, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	data, err := encodeJSON(request)

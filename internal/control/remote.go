@@ -105,7 +105,8 @@ func (r *Remote) Data(ctx context.Context, owner string, kvBytes int64) (*bindin
 	if err != nil {
 		return nil, err
 	}
-	return bindings.OpenData(r.NC, r.JS, bindings.Config{Replicas: r.replicas, KVBytes: kvBytes, OnlyMissing: true, Log: zerolog.Nop()}, owner, p), nil
+	return bindings.OpenData(r.NC, r.JS, bindings.Config{Replicas: r.replicas, KVBytes: kvBytes, OnlyMissing: true,
+		Log: zerolog.Nop()}, owner, p), nil
 }
 
 // Objects opens the objects that an owner's workers have stored.
@@ -114,7 +115,8 @@ func (r *Remote) Objects(ctx context.Context, owner string) (*bindings.ObjectDat
 	if err != nil {
 		return nil, err
 	}
-	return bindings.OpenObjects(r.NC, r.JS, bindings.Config{Replicas: r.replicas, OnlyMissing: true, Log: zerolog.Nop()}, owner, p), nil
+	return bindings.OpenObjects(r.NC, r.JS, bindings.Config{Replicas: r.replicas, OnlyMissing: true, Log: zerolog.Nop()},
+		owner, p), nil
 }
 
 func (r *Remote) policy(ctx context.Context, owner string) (events.Policy, error) {

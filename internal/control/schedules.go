@@ -46,7 +46,8 @@ func DescribeSchedules(ctx context.Context, workers []events.Installation, s *sc
 	return rows, nil
 }
 
-func describeSchedule(ctx context.Context, in events.Installation, one events.Schedule, s *schedule.Store) (Schedule, error) {
+func describeSchedule(ctx context.Context, in events.Installation, one events.Schedule,
+	s *schedule.Store) (Schedule, error) {
 	st, err := s.Status(ctx, in, one)
 	one.Overlap, one.Misfire = one.Overlap.OrDefault(), one.Misfire.OrDefault()
 	return Schedule{in.Owner, in.Name, one, st.Last, st.Next, st.Skipped, st.Node, st.Paused}, err
@@ -69,7 +70,8 @@ func FindSchedule(in events.Installation, name string) (events.Schedule, error) 
 	if len(names) > 0 {
 		has = strings.Join(names, ", ")
 	}
-	return events.Schedule{}, &Error{Code: http.StatusNotFound, Text: fmt.Sprintf("worker %s has no schedule %q: it has %s", in.Target(), name, has)}
+	return events.Schedule{}, &Error{Code: http.StatusNotFound, Text: fmt.Sprintf("worker %s has no schedule %q: it has %s",
+		in.Target(), name, has)}
 }
 
 // ScheduleList is a page of the list of schedules.
@@ -99,7 +101,8 @@ func (s *Server) runningSchedules(ctx context.Context, r ListWorkers) (ScheduleL
 	}
 	var workers []events.Installation
 	for _, in := range s.cfg.Process.Installations() {
-		if w := in.Active(); w != nil && len(w.Schedules) > 0 && (r.Owner == "" || in.Owner == r.Owner) && in.Target() > r.After {
+		if w := in.Active(); w != nil && len(w.Schedules) > 0 && (r.Owner == "" || in.Owner == r.Owner) &&
+			in.Target() > r.After {
 			workers = append(workers, *in)
 		}
 	}
@@ -108,7 +111,8 @@ func (s *Server) runningSchedules(ctx context.Context, r ListWorkers) (ScheduleL
 }
 
 // schedulePage describes the schedules of the first workers, in about room bytes.
-func schedulePage(ctx context.Context, s *schedule.Store, workers []events.Installation, limit, room int) (ScheduleList, error) {
+func schedulePage(ctx context.Context, s *schedule.Store, workers []events.Installation, limit,
+	room int) (ScheduleList, error) {
 	list, size, last := ScheduleList{Schedules: []Schedule{}}, 0, ""
 	for _, w := range workers {
 		rows, err := DescribeSchedules(ctx, []events.Installation{w}, s)
@@ -137,7 +141,8 @@ type ScheduleName struct {
 	Name   string `json:"name"`
 }
 
-func (o *Operations) findSchedule(ctx context.Context, r ScheduleName) (in events.Installation, s events.Schedule, err error) {
+func (o *Operations) findSchedule(ctx context.Context,
+	r ScheduleName) (in events.Installation, s events.Schedule, err error) {
 	owner, name, err := WorkerName{r.Worker}.parse()
 	if err != nil {
 		return in, s, err
@@ -192,7 +197,8 @@ func (o *Operations) ResumeSchedule(ctx context.Context, r ScheduleName) (Schedu
 	return o.changeSchedule(ctx, r, o.schedules.Resume)
 }
 
-func (o *Operations) changeSchedule(ctx context.Context, r ScheduleName, change func(context.Context, events.Installation, events.Schedule) error) (Schedule, error) {
+func (o *Operations) changeSchedule(ctx context.Context, r ScheduleName,
+	change func(context.Context, events.Installation, events.Schedule) error) (Schedule, error) {
 	w, s, err := o.findSchedule(ctx, r)
 	if err != nil {
 		return Schedule{}, err

@@ -77,7 +77,8 @@ func (s *Server) secretList(ctx context.Context, r ListSecrets) (SecretList, err
 }
 
 // listSecrets lists what is stored. describe completes each.
-func (o *Operations) listSecrets(ctx context.Context, r ListSecrets, describe func(Secret, []byte) Secret) (SecretList, error) {
+func (o *Operations) listSecrets(ctx context.Context, r ListSecrets,
+	describe func(Secret, []byte) Secret) (SecretList, error) {
 	list := SecretList{Secrets: []Secret{}}
 	if err := errors.Join(r.check(), CheckName("worker", r.Worker)); err != nil {
 		return list, err

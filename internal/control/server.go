@@ -128,10 +128,12 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	subjects := events.Subjects(cfg.Prefix)
-	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl), uploads: uploads{kind: ofDeploys}, files: uploads{kind: ofFiles}, bodies: uploads{kind: ofBodies}}
+	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl), uploads: uploads{kind: ofDeploys},
+		files: uploads{kind: ofFiles}, bodies: uploads{kind: ofBodies}}
 	s.Operations = Operations{
-		nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers, policies: cfg.Policies, secrets: cfg.Secrets,
-		dead: deadletter.NewStore(js, subjects), schedules: schedule.NewStore(js, subjects),
+		nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers, policies: cfg.Policies,
+		secrets: cfg.Secrets,
+		dead:    deadletter.NewStore(js, subjects), schedules: schedule.NewStore(js, subjects),
 	}
 	s.gate = newGate(func(r ownerRequest) { handleOwned(s, r) }, cfg.Metrics)
 	s.life, s.end = context.WithCancel(ctx)
@@ -164,12 +166,14 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
 // add answers requests on subject. take gets each. name is that of the endpoint on $SRV.
 func (s *Server) add(e row, name, subject string, take func(row, micro.Request)) error {
 	opts := []micro.EndpointOpt{
-		micro.WithEndpointSubject(subject), micro.WithEndpointMetadata(map[string]string{"guarded": strconv.FormatBool(e.guarded), "description": e.doc}),
+		micro.WithEndpointSubject(subject),
+		micro.WithEndpointMetadata(map[string]string{"guarded": strconv.FormatBool(e.guarded), "description": e.doc}),
 	}
 	if e.each {
 		opts = append(opts, micro.WithEndpointQueueGroupDisabled())
 	}
-	return s.service.AddEndpoint(strings.ReplaceAll(name, ".", "-"), micro.HandlerFunc(func(r micro.Request) { take(e, r) }), opts...)
+	return s.service.AddEndpoint(strings.ReplaceAll(name, ".", "-"),
+		micro.HandlerFunc(func(r micro.Request) { take(e, r) }), opts...)
 }
 
 // ID is the id of this process on $SRV.
@@ -237,7 +241,8 @@ func (s *Server) serve(e row, r micro.Request, owner string, do func(context.Con
 			return
 		}
 		if most := s.nc.MaxPayload(); int64(len(data)) > most {
-			s.respond(r, refusal(http.StatusRequestEntityTooLarge, fmt.Sprintf("the answer has %d bytes: a message has at most %d", len(data), most)), nil)
+			s.respond(r, refusal(http.StatusRequestEntityTooLarge, fmt.Sprintf("the answer has %d bytes: a message has at most %d",
+				len(data), most)), nil)
 			return
 		}
 		s.respond(r, nil, data)
@@ -246,7 +251,8 @@ func (s *Server) serve(e row, r micro.Request, owner string, do func(context.Con
 
 // refusal returns the headers of an answer that is an error.
 func refusal(code int, text string) nats.Header {
-	return nats.Header{micro.ErrorHeader: {strings.NewReplacer("\n", " ", "\r", " ").Replace(text)}, micro.ErrorCodeHeader: {strconv.Itoa(code)}}
+	return nats.Header{micro.ErrorHeader: {strings.NewReplacer("\n", " ", "\r", " ").Replace(text)},
+		micro.ErrorCodeHeader: {strconv.Itoa(code)}}
 }
 
 // respond answers r. Only the goroutine of r may call the methods of micro.Request.

@@ -16,7 +16,8 @@ const keptTargets = 1000
 
 // WhoRuns returns a function that checks whether a worker, in a version, is deployed and would run a replay. The
 // function is for one command or job, because it looks up each worker only once.
-func WhoRuns(store func(context.Context) (*deploy.Store, error)) func(ctx context.Context, owner, worker, version string) error {
+func WhoRuns(store func(context.Context) (*deploy.Store, error)) func(ctx context.Context, owner, worker,
+	version string) error {
 	type target struct{ owner, worker, version string }
 	known := map[target]error{}
 	var s *deploy.Store
@@ -62,7 +63,8 @@ func isDeployed(ctx context.Context, s *deploy.Store, owner, worker, version str
 		}
 		names[i] = w.Version
 	}
-	return fmt.Errorf("%w: %s/%s has no version %s; it has %s", deploy.ErrNotFound, owner, worker, version, strings.Join(names, ", "))
+	return fmt.Errorf("%w: %s/%s has no version %s; it has %s", deploy.ErrNotFound, owner, worker, version,
+		strings.Join(names, ", "))
 }
 
 // SplitWorker splits OWNER/WORKER, the form that lists show, into owner and worker.

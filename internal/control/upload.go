@@ -136,19 +136,22 @@ func (s *Server) deployVersion(ctx context.Context, r DeployVersion) (DeployedVe
 	check := &moduleCheck{process: s.cfg.Process, unlimited: r.by == "", bans: &s.checkBans}
 	defer func() { s.uploads.leave(owner, check.took, time.Now()) }()
 	answer, err := s.storeVersion(ctx, owner, name, r, check)
-	if again := codeOf(err); err == nil || again != http.StatusServiceUnavailable && again != http.StatusInternalServerError {
+	if again := codeOf(err); err == nil || again != http.StatusServiceUnavailable &&
+		again != http.StatusInternalServerError {
 		r.Bundle.drop(ctx, s, owner) // the parts are not needed any more
 	}
 	return answer, err
 }
 
 // storeVersion reads a bundle and has the store deploy it, as a command of the fleet's user does.
-func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployVersion, check *moduleCheck) (DeployedVersion, error) {
+func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployVersion,
+	check *moduleCheck) (DeployedVersion, error) {
 	data, err := r.Bundle.read(ctx, s, owner)
 	if err != nil {
 		return DeployedVersion{}, err
 	}
-	b := &deploy.Bundle{Code: string(data[:r.Bundle.Code]), File: r.File, SourceMap: data[r.Bundle.Code:], Spec: r.Spec, Plain: r.Plain}
+	b := &deploy.Bundle{Code: string(data[:r.Bundle.Code]), File: r.File, SourceMap: data[r.Bundle.Code:], Spec: r.Spec,
+		Plain: r.Plain}
 	if err := deploy.CheckBundle(b); err != nil {
 		return DeployedVersion{}, err
 	}
@@ -157,14 +160,16 @@ func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployV
 		return DeployedVersion{}, err
 	}
 	d, err := s.workers.Deploy(ctx, deploy.Request{
-		Owner: owner, Name: name, Bundle: b, Bindings: r.Spec.Bindings, Policy: policy, Bounded: r.by != "", FilesStored: true, Secrets: s.secrets, DryRun: r.DryRun, UploadOnly: r.UploadOnly, Percent: r.Percent,
+		Owner: owner, Name: name, Bundle: b, Bindings: r.Spec.Bindings, Policy: policy, Bounded: r.by != "",
+		FilesStored: true, Secrets: s.secrets, DryRun: r.DryRun, UploadOnly: r.UploadOnly, Percent: r.Percent,
 		Steps: r.Steps, Guard: r.Guard, Tag: r.Tag, Note: deploy.Note(r.Note),
 	}, check)
 	if err != nil {
 		return DeployedVersion{}, err
 	}
 	answer := DeployedVersion{
-		Changed: d.Changed, Deployment: d.Deployment, DryRun: r.DryRun, Handlers: d.Worker.Handlers, Number: d.Worker.Number, Stored: d.Stored, Version: d.Worker.Version,
+		Changed: d.Changed, Deployment: d.Deployment, DryRun: r.DryRun, Handlers: d.Worker.Handlers, Number: d.Worker.Number,
+		Stored: d.Stored, Version: d.Worker.Version,
 		Output: check.output(), Warnings: []string{}, Worker: d.Worker.Target(),
 	}
 	if d.Stored {
@@ -179,7 +184,8 @@ func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployV
 
 // read reads the bundle.
 func (b UploadedBundle) read(ctx context.Context, s *Server, owner string) ([]byte, error) {
-	data, err := readParts(ctx, s, owner, parts{"bundle", "code and sourceMap say", b.ID, b.Parts, b.data}, b.Code+b.SourceMap)
+	data, err := readParts(ctx, s, owner, parts{"bundle", "code and sourceMap say", b.ID, b.Parts, b.data},
+		b.Code+b.SourceMap)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +242,8 @@ func dropParts(ctx context.Context, s *Server, owner, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWait)
 	defer cancel()
 	body, _ := json.Marshal(map[string]string{"filter": s.subjects.BodyParts(owner, id)}) // strings cannot fail
-	_, err := s.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + events.StreamBodies, Data: body})
+	_, err := s.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + events.StreamBodies,
+		Data: body})
 	if err != nil {
 		s.cfg.Log.Debug().Err(err).Str("owner", owner).Msg("the parts of an upload stay until their time is over")
 	}

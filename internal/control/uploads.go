@@ -48,8 +48,10 @@ type uploadKind struct {
 
 var (
 	ofDeploys = uploadKind{"a deploy", "deploys", "modules of owner %s took too long to load", checkShare, checkBurst}
-	ofFiles   = uploadKind{"an upload of files", "uploads of files", "files of owner %s took too long to store", filesShare, filesBurst}
-	ofBodies  = uploadKind{"an import or an object", "imports and objects", "imports and objects of owner %s took too long to store", filesShare, filesBurst}
+	ofFiles   = uploadKind{"an upload of files", "uploads of files", "files of owner %s took too long to store", filesShare,
+		filesBurst}
+	ofBodies = uploadKind{"an import or an object", "imports and objects", "imports and objects of owner %s took too long to store",
+		filesShare, filesBurst}
 )
 
 // uploads limits the deploys that owners ask of a process, or other requests that have a body in parts.
@@ -74,15 +76,19 @@ func (u *uploads) enter(owner string, now time.Time) error {
 	of := u.owners[owner]
 	switch {
 	case of != nil && of.busy:
-		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has %s under way in this process: try again", owner, u.kind.one)}
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has %s under way in this process: try again", owner,
+			u.kind.one)}
 	case of != nil && of.checks.TokensAt(now) < 0:
-		return &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: "+u.kind.slow+": try again in %s", owner, of.until(now))}
+		return &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: "+u.kind.slow+": try again in %s", owner,
+			of.until(now))}
 	case u.busy >= maxUploads:
-		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has too many %s of owners under way: try again", u.kind.many)}
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has too many %s of owners under way: try again",
+			u.kind.many)}
 	}
 	if of == nil {
 		if u.forget(now); len(u.owners) >= knownOwners {
-			return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has handled too many %s of owners just now: try again", u.kind.many)}
+			return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has handled too many %s of owners just now: try again",
+				u.kind.many)}
 		}
 		of = &uploadUse{checks: rate.NewLimiter(rate.Limit(u.kind.share*1000), int(u.kind.burst.Milliseconds()))}
 		if u.owners == nil {
@@ -107,7 +113,8 @@ func (u *uploads) leave(owner string, took time.Duration, now time.Time) {
 
 // until is how long the owner waits for its next deploy.
 func (of *uploadUse) until(now time.Time) time.Duration {
-	return max(time.Second, time.Duration(-of.checks.TokensAt(now)/float64(of.checks.Limit())*float64(time.Second)).Round(time.Second))
+	return max(time.Second, time.Duration(-of.checks.TokensAt(now)/float64(of.checks.Limit())*float64(time.Second)).
+		Round(time.Second))
 }
 
 // forget removes owners that have used nothing. Others become so within minutes.
@@ -212,7 +219,8 @@ func (b UploadedBody) check(most int) error {
 // withBody reads a body of an owner and calls do with it. An owner has one such request at a time in a process, so that
 // bodies in memory are few. The parts are removed, unless the request may be sent again: then do returns again, or an
 // error of this process.
-func withBody(ctx context.Context, s *Server, owner string, b UploadedBody, do func(data []byte) (again bool, err error)) error {
+func withBody(ctx context.Context, s *Server, owner string, b UploadedBody,
+	do func(data []byte) (again bool, err error)) error {
 	if err := s.bodies.enter(owner, time.Now()); err != nil {
 		return err
 	}

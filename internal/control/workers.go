@@ -60,8 +60,10 @@ func DescribeInstallation(in events.Installation) Worker {
 // DescribeWorker describes w, without its deployment.
 func DescribeWorker(w *events.Worker) Worker {
 	d := Worker{
-		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Handlers: append([]events.Kind{}, w.Handlers...), Queue: w.Queue, File: w.File,
-		Vars: slices.AppendSeq([]string{}, maps.Keys(w.AllVars())), Queues: map[string]string{}, VersionBinding: w.VersionBinding, Spec: w.Spec.OrDefault(), DeployedAt: w.DeployedAt,
+		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Handlers: append([]events.Kind{}, w.Handlers...),
+		Queue: w.Queue, File: w.File,
+		Vars: slices.AppendSeq([]string{}, maps.Keys(w.AllVars())), Queues: map[string]string{},
+		VersionBinding: w.VersionBinding, Spec: w.Spec.OrDefault(), DeployedAt: w.DeployedAt,
 		Tag: w.Tag, Message: w.Message,
 	}
 	slices.Sort(d.Vars)
@@ -77,7 +79,8 @@ func DescribeWorker(w *events.Worker) Worker {
 func DescribeVersions(in events.Installation) []Version {
 	versions := make([]Version, len(in.Versions))
 	for i, w := range in.Versions {
-		versions[i] = Version{w.Version, w.DeployedAt, w.Tag, w.Message, in.Deployment.PercentOf(w.Version), in.Deployment.AliasesOf(w.Version)}
+		versions[i] = Version{w.Version, w.DeployedAt, w.Tag, w.Message, in.Deployment.PercentOf(w.Version),
+			in.Deployment.AliasesOf(w.Version)}
 	}
 	return versions
 }

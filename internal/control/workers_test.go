@@ -27,7 +27,8 @@ func TestWorkersAsJSON(t *testing.T) {
 		m, err := deploy.ParseManifest("w.pinwheel.json", []byte(manifest))
 		require.NoError(t, err)
 		text, err := json.Marshal(DescribeWorker(&events.Worker{
-			Owner: "acme", Name: "w", Version: "3-abc", Number: 3, Hash: "abcdef", Handlers: []events.Kind{events.Fetch, events.Scheduled}, Code: "code", File: "w.js",
+			Owner: "acme", Name: "w", Version: "3-abc", Number: 3, Hash: "abcdef",
+			Handlers: []events.Kind{events.Fetch, events.Scheduled}, Code: "code", File: "w.js",
 			Spec: m, DeployedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		}))
 		require.NoError(t, err)

@@ -131,7 +131,8 @@ func (a *Account) Suspects(now time.Time) []Suspect {
 		if !e.told {
 			e.told, e.until = true, now.Add(e.refuse)
 		}
-		s := Suspect{Owner: k.owner, Worker: k.worker, Version: e.version, Times: e.sure + e.doubts, Left: max(0, e.until.Sub(now))}
+		s := Suspect{Owner: k.owner, Worker: k.worker, Version: e.version, Times: e.sure + e.doubts,
+			Left: max(0, e.until.Sub(now))}
 		s.Try = k.worker != "" && !e.doubtful.IsZero() && now.Sub(e.doubtful) < trials
 		if s.Left > 0 || s.Try {
 			all = append(all, s)

@@ -273,7 +273,8 @@ func BenchmarkTurn(b *testing.B) {
 	n := openNote(b)
 	s := n.Slot()
 	s.Bind()
-	workers := []*events.Worker{{Owner: "acme", Name: "shop", Version: "20260101-000000-abcdef"}, {Owner: "beta", Name: "shop", Version: "20260101-000000-abcdef"}}
+	workers := []*events.Worker{{Owner: "acme", Name: "shop", Version: "20260101-000000-abcdef"},
+		{Owner: "beta", Name: "shop", Version: "20260101-000000-abcdef"}}
 	for _, k := range []int{1, 2} {
 		b.Run([]string{"", "one", "two"}[k], func(b *testing.B) {
 			b.ReportAllocs()

@@ -40,7 +40,8 @@ func (f *deploysFound) take(node string, at *followed) {
 	case at == nil:
 		f.old = append(f.old, node)
 	case at.Workers < f.newest.Workers || at.Deployments < f.newest.Deployments:
-		f.behind = append(f.behind, fmt.Sprintf("%s (versions %d of %d, deployments %d of %d)", node, at.Workers, f.newest.Workers, at.Deployments, f.newest.Deployments))
+		f.behind = append(f.behind, fmt.Sprintf("%s (versions %d of %d, deployments %d of %d)", node, at.Workers, f.newest.Workers,
+			at.Deployments, f.newest.Deployments))
 	}
 }
 
@@ -50,6 +51,7 @@ func (f *deploysFound) report(p *checker) {
 			"processes of an earlier release run the newest version of each worker, whatever deployments say: %s", someOf(f.old))
 	}
 	if len(f.behind) > 0 {
-		p.warn("deploys", "see their logs; what they have goes on", "processes have not taken all that deploys stored: %s", someOf(f.behind))
+		p.warn("deploys", "see their logs; what they have goes on", "processes have not taken all that deploys stored: %s",
+			someOf(f.behind))
 	}
 }

@@ -149,7 +149,8 @@ func (p *checker) account(ctx context.Context) bool {
 	}
 	info, err := p.js.AccountInfo(ctx)
 	switch {
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount),
+		errors.Is(err, nats.ErrNoResponders):
 		p.bad("jetstream", "start nats-server with JetStream, and enable it for this account; if it was there, see nats-server's log: a full disk may end it. "+
 			"If this is the user of an owner, use the fleet's user. "+ForOwners,
 			"there is no JetStream for this account")
@@ -159,7 +160,8 @@ func (p *checker) account(ctx context.Context) bool {
 		return false
 	}
 	if info.API.Level < 2 {
-		p.warn("jetstream", "run nats-server "+MinServer+" or later on every machine of the cluster", "API level %d: no schedules, no atomic batches", info.API.Level)
+		p.warn("jetstream", "run nats-server "+MinServer+" or later on every machine of the cluster",
+			"API level %d: no schedules, no atomic batches", info.API.Level)
 	} else {
 		p.ok("jetstream", "API level %d", info.API.Level)
 	}
@@ -189,13 +191,16 @@ func (p *checker) limits(info *jetstream.AccountInfo) {
 		}
 	}
 	if l.MaxStreams > 0 && l.MaxStreams < streams {
-		p.bad("limits", "raise the account's limit of streams", "the account may have %d streams, and a fleet has %d", l.MaxStreams, streams)
+		p.bad("limits", "raise the account's limit of streams", "the account may have %d streams, and a fleet has %d", l.MaxStreams,
+			streams)
 	}
 	if l.MaxConsumers > 0 && l.MaxConsumers < 2*events.Lanes {
-		p.warn("limits", "raise the account's limit of consumers", "the account may have %d consumers, and a fleet has %d and one for each owner with parked events", l.MaxConsumers, events.Lanes)
+		p.warn("limits", "raise the account's limit of consumers", "the account may have %d consumers, and a fleet has %d and one for each owner with parked events", l.MaxConsumers,
+			events.Lanes)
 	}
 	if l.MaxStore > 0 && l.MaxStore < reserve {
-		p.bad("limits", "raise the account's storage, or lower PINWHEEL_MAX_BYTES and PINWHEEL_WORKERS_MAX_BYTES", "the account may store %s, and the fleet's streams reserve %s", size(l.MaxStore), size(reserve))
+		p.bad("limits", "raise the account's storage, or lower PINWHEEL_MAX_BYTES and PINWHEEL_WORKERS_MAX_BYTES", "the account may store %s, and the fleet's streams reserve %s", size(l.MaxStore),
+			size(reserve))
 	}
 	if l.MaxStore > 0 {
 		p.full("disk", "the account's storage", tier.Store, l.MaxStore)

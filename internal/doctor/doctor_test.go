@@ -43,7 +43,8 @@ func fleetConfig() consumer.Config {
 
 func config(nc *nats.Conn, c consumer.Config) doctor.Config {
 	return doctor.Config{
-		NC: nc, Subjects: c.Prefix, Resources: append(consumer.Assets(c, nc.MaxPayload()), deploy.Resources(deploy.Config{Replicas: c.Replicas, MaxBytes: 64 << 20})...),
+		NC: nc, Subjects: c.Prefix, Resources: append(consumer.Assets(c, nc.MaxPayload()),
+			deploy.Resources(deploy.Config{Replicas: c.Replicas, MaxBytes: 64 << 20})...),
 		Replicas:  c.Replicas,
 		Progress:  300 * time.Millisecond,
 		Anonymous: func() (*nats.Conn, error) { return natstest.Dial(nc.ConnectedUrl()) },
@@ -194,7 +195,10 @@ func TestAdviceForWhatIsMissing(t *testing.T) {
 		"missing: stream PINWHEEL_DEAD":           "restore it from a backup if it was there",
 		"missing: bucket " + deploy.DefaultBucket: "restore it, or deploy all workers again",
 	} {
-		found := slices.IndexFunc(lines, func(l doctor.Line) bool { return l.Level == doctor.Bad && strings.HasPrefix(l.Text, text) })
+		found := slices.IndexFunc(lines, func(l doctor.Line) bool {
+			return l.Level == doctor.Bad &&
+				strings.HasPrefix(l.Text, text)
+		})
 		require.GreaterOrEqual(t, found, 0, text)
 		require.True(t, strings.HasPrefix(lines[found].Do, do), lines[found].Do)
 	}
@@ -220,7 +224,8 @@ func TestNearlyAllIsReserved(t *testing.T) {
 		account, err := js.AccountInfo(t.Context())
 		require.NoError(t, err)
 		for part, level := range map[int64]doctor.Level{85: doctor.Warn, 97: doctor.Bad} {
-			_, err = js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{Name: "MORE", Subjects: []string{"more"}, MaxBytes: 1<<30/100*part - int64(account.ReservedStore)})
+			_, err = js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{Name: "MORE", Subjects: []string{"more"},
+				MaxBytes: 1<<30/100*part - int64(account.ReservedStore)})
 			require.NoError(t, err)
 			said(t, doctor.Examine(t.Context(), asked), level, "reserved", what)
 		}
@@ -236,7 +241,8 @@ func TestOneCopyOnThreeServers(t *testing.T) {
 	three, err := natstest.Dial(strings.Join([]string{nc.ConnectedUrl(), "nats://127.0.0.1:1", "nats://127.0.0.1:2"}, ","))
 	require.NoError(t, err)
 	t.Cleanup(three.Close)
-	said(t, doctor.Examine(t.Context(), config(three, c)), doctor.Warn, "durability", "NATS has 3 servers, and there is one copy of everything")
+	said(t, doctor.Examine(t.Context(), config(three, c)), doctor.Warn, "durability",
+		"NATS has 3 servers, and there is one copy of everything")
 }
 
 // Events that no process takes, a stream that is nearly full, and dead letters.
@@ -271,7 +277,10 @@ func TestLimitsOfTheAccount(t *testing.T) {
 
 	// A separate account with low limits.
 	conf := t.TempDir() + "/c.conf"
-	require.NoError(t, os.WriteFile(conf, []byte(`accounts { A { users [{user: a, password: a}], jetstream: { max_store: 100MB, max_streams: 2, max_consumers: 3 } } }
+	require.NoError(t,
+		os.WriteFile(conf,
+			[]byte(
+				`accounts { A { users [{user: a, password: a}], jetstream: { max_store: 100MB, max_streams: 2, max_consumers: 3 } } }
 jetstream: { max_file_store: 10GB }
 `), 0o600))
 	o, err := server.ProcessConfigFile(conf)
@@ -373,12 +382,15 @@ func TestDeploysThatProcessesHaveNotTaken(t *testing.T) {
 	require.NoError(t, err)
 	// The stats of processes: one has taken all, one nothing, and one is of a release that tells nothing of deploys.
 	for node, stats := range map[string]any{
-		"new":  map[string]any{"consumer": map[string]any{"ready": true}, "deploys": map[string]uint64{"workers": 0, "deployments": newest}},
-		"late": map[string]any{"consumer": map[string]any{"ready": true}, "deploys": map[string]uint64{"workers": 0, "deployments": newest - 1}},
-		"old":  map[string]any{"consumer": map[string]any{"ready": true}},
+		"new": map[string]any{"consumer": map[string]any{"ready": true}, "deploys": map[string]uint64{"workers": 0,
+			"deployments": newest}},
+		"late": map[string]any{"consumer": map[string]any{"ready": true}, "deploys": map[string]uint64{"workers": 0,
+			"deployments": newest - 1}},
+		"old": map[string]any{"consumer": map[string]any{"ready": true}},
 	} {
 		s, err := micro.AddService(nc, micro.Config{
-			Name: "pinwheel", Version: "1.0.0", Metadata: map[string]string{"prefix": string(c.Prefix), "node": node, "version": "1.0.0"},
+			Name: "pinwheel", Version: "1.0.0", Metadata: map[string]string{"prefix": string(c.Prefix), "node": node,
+				"version": "1.0.0"},
 			StatsHandler: func(*micro.Endpoint) any { return stats },
 		})
 		require.NoError(t, err)
@@ -396,7 +408,8 @@ func TestCovers(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"a.>", "a.b.c", true}, {"a.>", "a", false}, {">", "a.>", true}, {"a.*", "a.b", true}, {"a.*", "a.>", false}, {"a.*.c", "a.b.*", false}, {"a.b", "a.b.c", false},
+		{"a.>", "a.b.c", true}, {"a.>", "a", false}, {">", "a.>", true}, {"a.*", "a.b", true}, {"a.*", "a.>", false},
+		{"a.*.c", "a.b.*", false}, {"a.b", "a.b.c", false},
 		{"*.b", "a.b", true}, {"a.>", "a.>", true}, {"a.>", "a.*", true},
 	} {
 		require.Equal(t, c.want, doctor.Covers(c.a, c.b), "%s covers %s", c.a, c.b)

@@ -36,7 +36,8 @@ func (p *checker) resources(ctx context.Context) []found {
 		case f.Missing:
 			missing = append(missing, a)
 		case f.Newer():
-			p.warn("assets", "run the doctor of the newer binary", "%s was made by a newer Pinwheel (level %d; this binary knows %d)", a, f.Level, resources.Level)
+			p.warn("assets", "run the doctor of the newer binary", "%s was made by a newer Pinwheel (level %d; this binary knows %d)", a, f.Level,
+				resources.Level)
 		case len(f.Drift) > 0:
 			list := make([]string, len(f.Drift))
 			for i, d := range f.Drift {
@@ -99,7 +100,8 @@ func (p *checker) durability(ctx context.Context, all []found) {
 		p.warn("durability", "PINWHEEL_REPLICAS=3 pinwheel resources apply, and set it for all processes", "NATS has %d servers, and there is one copy of everything", servers)
 	}
 	if replicas < p.Replicas {
-		p.bad("durability", "'pinwheel resources apply' raises them", "PINWHEEL_REPLICAS asks for %d copies, and there are streams of %d", p.Replicas, replicas)
+		p.bad("durability", "'pinwheel resources apply' raises them", "PINWHEEL_REPLICAS asks for %d copies, and there are streams of %d", p.Replicas,
+			replicas)
 	}
 }
 

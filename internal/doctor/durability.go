@@ -54,7 +54,8 @@ func (s Sync) and(z jsz, from string) Sync {
 	if z.Disabled {
 		return s
 	}
-	one := Sync{Known: true, Always: z.Config.SyncAlways, Interval: z.Config.SyncInterval, Servers: s.Servers + 1, From: from}
+	one := Sync{Known: true, Always: z.Config.SyncAlways, Interval: z.Config.SyncInterval, Servers: s.Servers + 1,
+		From: from}
 	if s.Known {
 		one.Always = one.Always && s.Always
 		one.Interval = max(one.Interval, s.Interval)

@@ -52,7 +52,8 @@ func (p *checker) clock(ctx context.Context) {
 }
 
 func (p *checker) skew(whose string, ahead, give time.Duration) {
-	text := fmt.Sprintf("%s and this machine's differ by %s (± %s)", whose, ahead.Round(time.Millisecond), give.Round(time.Millisecond))
+	text := fmt.Sprintf("%s and this machine's differ by %s (± %s)", whose, ahead.Round(time.Millisecond),
+		give.Round(time.Millisecond))
 	do := "see to NTP: deadlines, delays and ticks are off by as much"
 	switch off := ahead.Abs() - give; {
 	case off >= skewBad:
@@ -123,7 +124,8 @@ func (p *checker) processes(ctx context.Context, all []found) {
 		p.ok("processes", "%d take events", n)
 	}
 	if len(versions) > 1 || p.Version != "" && versions[p.Version] == 0 {
-		p.warn("versions", "let all run the same, once a rolling restart is over", "the processes run %s; this is %s", counts(versions), p.Version)
+		p.warn("versions", "let all run the same, once a rolling restart is over", "the processes run %s; this is %s", counts(versions),
+			p.Version)
 	}
 }
 
@@ -138,7 +140,8 @@ func (p *checker) process(s *micro.Stats, asked time.Time) (data processStats) {
 		p.bad("disk", "make room, or raise the limit: what cannot be stored is refused, or waits", "process %s: %s", s.Metadata["node"], data.Consumer.Storage)
 	}
 	if data.Consumer != nil && data.Consumer.SetAside > 0 {
-		p.warn("events", "its log says which, and why: they are delivered again later", "process %s set aside %d events lately, which it could not settle", s.Metadata["node"], data.Consumer.SetAside)
+		p.warn("events", "its log says which, and why: they are delivered again later", "process %s set aside %d events lately, which it could not settle",
+			s.Metadata["node"], data.Consumer.SetAside)
 	}
 	if late := data.Now.Sub(asked); !data.Now.IsZero() && (late < -skewWarn || late > answerWait+skewWarn) {
 		p.skew("the clock of process "+s.Metadata["node"], late, answerWait/2)
@@ -217,14 +220,16 @@ func (p *checker) progress(ctx context.Context, all []found) {
 		held += now.NumAckPending
 		again += now.NumRedelivered
 		was := before[now.Name]
-		still := now.Delivered.Consumer == was.Delivered.Consumer && now.AckFloor.Consumer == was.AckFloor.Consumer && now.NumAckPending == was.NumAckPending
+		still := now.Delivered.Consumer == was.Delivered.Consumer && now.AckFloor.Consumer == was.AckFloor.Consumer &&
+			now.NumAckPending == was.NumAckPending
 		if now.NumPending > 0 && still {
 			stuck++
 			why := fmt.Sprintf("%d held by processes", now.NumAckPending)
 			if now.NumWaiting == 0 {
 				why = "no process asks for them"
 			}
-			p.bad("progress", "see the logs of the processes, and that they have room (pinwheel_held_events)", "%s: %d events wait and none moved for %s; %s", now.Name, now.NumPending, p.Progress, why)
+			p.bad("progress", "see the logs of the processes, and that they have room (pinwheel_held_events)", "%s: %d events wait and none moved for %s; %s", now.Name,
+				now.NumPending, p.Progress, why)
 		}
 	}
 	if stuck == 0 {
@@ -252,7 +257,8 @@ func (p *checker) counts(ctx context.Context, all []found, waiting uint64, held 
 			}
 		case events.StreamParked:
 			if n, err := resources.Count(ctx, p.js, events.StreamParked, p.Subjects.ParkedAnchor()); err == nil && n > 0 {
-				p.warn("parked", "they run when their owners have room; pinwheel owners set OWNER raises it", "%d events over their owners' limits wait in %s", n, events.StreamParked)
+				p.warn("parked", "they run when their owners have room; pinwheel owners set OWNER raises it", "%d events over their owners' limits wait in %s", n,
+					events.StreamParked)
 			}
 		case events.StreamEvents:
 			// The figures come from different moments, so the doctor does not compare them with each other.
@@ -260,7 +266,8 @@ func (p *checker) counts(ctx context.Context, all []found, waiting uint64, held 
 				continue
 			}
 			if left, err := resources.Count(ctx, p.js, events.StreamEvents, p.Subjects.Anchor()); err == nil && left > 0 {
-				p.warn("leftovers", "a process removes them within five minutes; pinwheel_swept_messages_total counts", "%d acked events are still in %s", left, events.StreamEvents)
+				p.warn("leftovers", "a process removes them within five minutes; pinwheel_swept_messages_total counts", "%d acked events are still in %s", left,
+					events.StreamEvents)
 			}
 		}
 	}

@@ -30,7 +30,8 @@ type rights struct {
 func NeededPermissions(s events.Subjects) (publish, subscribe []string) {
 	p := string(s)
 	publish = []string{p + ".>", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>", "$KV.>", "$O.>"}
-	subscribe = []string{p + ".call.>", p + ".credit.*.*.*", p + ".cancel.*.*", p + ".unschedule.*.*", p + ".body.*.*.*", p + ".control.>", p + ".owner.>", "$SRV.>"}
+	subscribe = []string{p + ".call.>", p + ".credit.*.*.*", p + ".cancel.*.*", p + ".unschedule.*.*", p + ".body.*.*.*",
+		p + ".control.>", p + ".owner.>", "$SRV.>"}
 	return publish, subscribe
 }
 
@@ -58,7 +59,8 @@ func (p *checker) permissions(ctx context.Context) {
 		}
 	}
 	if missing != nil {
-		p.bad("permissions", "docs/guides/security.md has what the fleet's user needs", "user %s of account %s may not %s", r.Data.User, r.Data.Account, strings.Join(missing, ", "))
+		p.bad("permissions", "docs/guides/security.md has what the fleet's user needs", "user %s of account %s may not %s", r.Data.User,
+			r.Data.Account, strings.Join(missing, ", "))
 		return
 	}
 	p.ok("permissions", "user %s of account %s may do what the fleet must", orNone(r.Data.User), r.Data.Account)
@@ -123,7 +125,8 @@ func (p *checker) strangers(ctx context.Context) {
 		return
 	}
 	nc, err := p.Anonymous()
-	if errors.Is(err, nats.ErrAuthorization) || err != nil && strings.Contains(strings.ToLower(err.Error()), "authorization") {
+	if errors.Is(err, nats.ErrAuthorization) || err != nil && strings.Contains(strings.ToLower(err.Error()),
+		"authorization") {
 		p.ok("strangers", "a client without credentials is refused")
 		return
 	}

@@ -29,7 +29,8 @@ func openCertificates(p *Process) (gateway.Certificates, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	p.http.acme, err = certificates.Open(ctx, js, certificates.Config{
-		Directory: p.cfg.ACMEDirectory(), Email: p.cfg.HTTPAcmeEmail, Roots: roots, OwnerHosts: p.cfg.HTTPAcmeOwnerHosts, DomainOrders: p.cfg.ACMEDomainOrders(), Identities: p.values.ids, Replicas: p.cfg.Replicas,
+		Directory: p.cfg.ACMEDirectory(), Email: p.cfg.HTTPAcmeEmail, Roots: roots, OwnerHosts: p.cfg.HTTPAcmeOwnerHosts,
+		DomainOrders: p.cfg.ACMEDomainOrders(), Identities: p.values.ids, Replicas: p.cfg.Replicas,
 	}, p.hosts(), p.log, p.registry)
 	if err != nil {
 		return nil, err

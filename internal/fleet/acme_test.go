@@ -40,7 +40,8 @@ func secure(ca *acmetest.CA, addr, host string) (body, serial string, err error)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
-	return fmt.Sprintf("%d %s %s", resp.StatusCode, resp.Proto, text), resp.TLS.PeerCertificates[0].SerialNumber.String(), err
+	return fmt.Sprintf("%d %s %s", resp.StatusCode, resp.Proto, text), resp.TLS.PeerCertificates[0].SerialNumber.String(),
+		err
 }
 
 // Two processes under deploy/nats/users.conf: one orders the certificates of hosts that the fleet serves, the CA asks
@@ -54,7 +55,8 @@ func TestACME(t *testing.T) {
 	key, _ := newKey(t)
 	open := func(port int) *house {
 		return openHouse(t, func(c *config.Config) {
-			c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", config.List{"_INBOX.{owner}."}, 64<<20
+			c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", config.List{
+				"_INBOX.{owner}."}, 64<<20
 			c.HTTPAddr, c.HTTPDomain, c.SecretsKey = fmt.Sprintf("127.0.0.1:%d", port), "w.test", key
 			c.HTTPAcme, c.HTTPAcmeCA, c.HTTPAcmeEmail = ca.Directory, ca.RootsFile, "ops@fleet.example"
 			require.NoError(t, c.Validate())
@@ -65,7 +67,8 @@ func TestACME(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "shop.js")
 	require.NoError(t, os.WriteFile(path, []byte(`export default { fetch: () => new Response("shop") }`), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.pinwheel.json"), []byte(`{"http": {"routes": ["shop.acme.example/*", "*.acme.example/*"]}}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.pinwheel.json"),
+		[]byte(`{"http": {"routes": ["shop.acme.example/*", "*.acme.example/*"]}}`), 0o600))
 	code, _, errs := a.command("", "owners", "set", "acme", "--hosts", "acme.example,*.acme.example")
 	require.Zero(t, code, errs)
 	code, _, errs = a.command("", "deploy", path, "--owner", "acme")
@@ -82,7 +85,8 @@ func TestACME(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, serial, again)
 	}
-	for _, host := range []string{"other--acme.w.test", "1--shop--acme.w.test", "any.acme.example", "other.example", "w.test"} {
+	for _, host := range []string{"other--acme.w.test", "1--shop--acme.w.test", "any.acme.example", "other.example",
+		"w.test"} {
 		_, _, err := ask(a, host)
 		require.Error(t, err, host)
 	}
@@ -121,7 +125,8 @@ func TestSupervisedACME(t *testing.T) {
 	ca := acmetest.Start(t, port, ninetyDays)
 	key, _ := newKey(t)
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	s := startTower(t, "PINWHEEL_HTTP_ADDR="+addr, "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_ACME="+ca.Directory, "PINWHEEL_HTTP_ACME_CA="+ca.RootsFile, "PINWHEEL_SECRETS_KEY="+key,
+	s := startTower(t, "PINWHEEL_HTTP_ADDR="+addr, "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_ACME="+ca.Directory,
+		"PINWHEEL_HTTP_ACME_CA="+ca.RootsFile, "PINWHEEL_SECRETS_KEY="+key,
 		"PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t))
 	h := &house{t: t}
 	h.connect(s.url)

@@ -28,7 +28,8 @@ func TestAProcessWithSmallerSizesDeletesNothing(t *testing.T) {
 	js := h.js
 	const letters = 1500
 	for i := range letters {
-		_, err := js.PublishAsync(fmt.Sprintf("%s.dead.acme.gone.task.no-worker.PINWHEEL_EVENTS.%d", events.DefaultPrefix, 1_000_000+i), make([]byte, 1000))
+		_, err := js.PublishAsync(fmt.Sprintf("%s.dead.acme.gone.task.no-worker.PINWHEEL_EVENTS.%d", events.DefaultPrefix, 1_000_000+i),
+			make([]byte, 1000))
 		require.NoError(t, err)
 	}
 	<-js.PublishAsyncComplete()
@@ -42,7 +43,8 @@ func TestAProcessWithSmallerSizesDeletesNothing(t *testing.T) {
 		require.NoError(t, err)
 		return int(s.CachedInfo().State.Msgs)
 	}
-	names := []string{events.StreamEvents, events.StreamDead, events.StreamResults, events.StreamBodies, events.StreamParked, events.StreamSchedules}
+	names := []string{events.StreamEvents, events.StreamDead, events.StreamResults, events.StreamBodies,
+		events.StreamParked, events.StreamSchedules}
 	before := map[string]jetstream.StreamConfig{}
 	for _, name := range names {
 		before[name] = configOf(name)
@@ -76,9 +78,11 @@ func TestAProcessWithSmallerSizesDeletesNothing(t *testing.T) {
 		code = runCommand(cfg, args, strings.NewReader(""), &o, &e)
 		return code, o.String(), e.String()
 	}
-	require.Eventually(t, func() bool { return gauge("pinwheel_stored_bytes", events.StreamDead) > 0 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return gauge("pinwheel_stored_bytes", events.StreamDead) > 0 }, patience,
+		10*time.Millisecond)
 	require.EqualValues(t, before[events.StreamDead].MaxBytes, gauge("pinwheel_stored_bytes_limit", events.StreamDead))
-	require.EqualValues(t, before[events.StreamEvents].MaxBytes, gauge("pinwheel_stored_bytes_limit", events.StreamSchedules), "the fleet's, not its own")
+	require.EqualValues(t, before[events.StreamEvents].MaxBytes,
+		gauge("pinwheel_stored_bytes_limit", events.StreamSchedules), "the fleet's, not its own")
 	require.Equal(t, h.fleet.cfg.AckWait, second.cfg.AckWait, "it renews leases as the fleet's consumers have it")
 	for _, name := range names {
 		require.Equal(t, before[name], configOf(name))
@@ -111,7 +115,8 @@ func TestAProcessWithSmallerSizesDeletesNothing(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.EqualValues(t, 1<<20, configOf(events.StreamDead).MaxBytes)
 	require.Equal(t, time.Second, configOf(events.StreamResults).MaxAge)
-	require.Eventually(t, func() bool { return stored() < letters }, patience, 50*time.Millisecond, "now the owner's share is smaller")
+	require.Eventually(t, func() bool { return stored() < letters }, patience, 50*time.Millisecond,
+		"now the owner's share is smaller")
 	code, out, errs = command(small, "resources", "apply")
 	require.Zero(t, code, out)
 	require.Contains(t, errs, "nothing differs")

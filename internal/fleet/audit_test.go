@@ -35,7 +35,8 @@ func TestChangesAreRecorded(t *testing.T) {
 	require.Empty(t, failure)
 	require.NotEmpty(t, answer)
 	h.ask("dead.edit", fmt.Sprintf(`{"id":%d,"body":"secret"}`, id))
-	for _, c := range [][2]string{{"dead.replay", `{"all":true,"dryRun":true}`}, {"schedules.pause", `{"worker":"w","name":"night"}`}} {
+	for _, c := range [][2]string{{"dead.replay", `{"all":true,"dryRun":true}`},
+		{"schedules.pause", `{"worker":"w","name":"night"}`}} {
 		_, failure := askAsOwner(t, h.nc, "acme", c[0], c[1])
 		require.Empty(t, failure)
 	}

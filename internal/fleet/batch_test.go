@@ -121,7 +121,8 @@ func TestQueueHandlerDecidesAboutEachMessage(t *testing.T) {
 	h.settled()
 	letters := h.dead()
 	require.Len(t, letters, 1)
-	require.Equal(t, []any{"d", 3, events.ReasonException}, []any{letters[0].EventID, letters[0].Attempts, letters[0].Failure.Reason})
+	require.Equal(t, []any{"d", 3, events.ReasonException}, []any{letters[0].EventID, letters[0].Attempts,
+		letters[0].Failure.Reason})
 	require.True(t, letters[0].History[0].Asked)
 }
 

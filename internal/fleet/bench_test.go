@@ -158,7 +158,8 @@ func benchmarkHTTP(b *testing.B, owners int) {
 	srv := natstest.Start(b)
 	h := &house{t: b}
 	h.connect(srv.URL())
-	p, addr := startWeb(b, srv.URL(), "PINWHEEL_PROFILING=true", "PINWHEEL_ADMIN_ADDR="+os.Getenv("BENCH_ADMIN"), "PINWHEEL_HTTP_LOG="+cmp.Or(os.Getenv("BENCH_HTTP_LOG"), "false"))
+	p, addr := startWeb(b, srv.URL(), "PINWHEEL_PROFILING=true", "PINWHEEL_ADMIN_ADDR="+os.Getenv("BENCH_ADMIN"),
+		"PINWHEEL_HTTP_LOG="+cmp.Or(os.Getenv("BENCH_HTTP_LOG"), "false"))
 	for i := range owners {
 		h.deploy(fmt.Sprintf("owner%d", i), "order", benchWorker)
 	}
@@ -173,7 +174,8 @@ func benchmarkHTTP(b *testing.B, owners int) {
 					if i >= upTo {
 						return
 					}
-					resp, err := w.client.Post(fmt.Sprintf("http://order--owner%d.w.test/", int(i)%owners), "application/json", bytes.NewReader(benchBody(int(i))))
+					resp, err := w.client.Post(fmt.Sprintf("http://order--owner%d.w.test/", int(i)%owners), "application/json",
+						bytes.NewReader(benchBody(int(i))))
 					if err != nil || resp.StatusCode != 200 {
 						b.Errorf("%v %v", resp, err)
 						return

@@ -27,7 +27,8 @@ func TestKVBinding(t *testing.T) {
 	const read = `export default { async fetch(r, env) { return Response.json([await env.KV.get("k"), (await env.KV.list()).keys.length]) } }`
 	h.deploy("acme", "reader", read, kv)
 	h.deploy("beta", "reader", read, kv)
-	require.Contains(t, string(h.reply(h.send(events.Task, "acme/w", `{"value":"v1"}`)).Body), `"data":{"value":"v1","metadata":{"by":"task"},"cacheStatus":null}`)
+	require.Contains(t, string(h.reply(h.send(events.Task, "acme/w", `{"value":"v1"}`)).Body),
+		`"data":{"value":"v1","metadata":{"by":"task"},"cacheStatus":null}`)
 	require.Equal(t, `["v1",1]`, string(h.call("acme/reader").Body))
 	require.Equal(t, `[null,0]`, string(h.call("beta/reader").Body))
 }
@@ -135,15 +136,18 @@ func TestQueueBatchNotStored(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "SOME", Subjects: []string{"pinwheel.>"}, MaxMsgs: 3, Discard: jetstream.DiscardNew})
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "SOME", Subjects: []string{"pinwheel.>"},
+		MaxMsgs: 3, Discard: jetstream.DiscardNew})
 	require.NoError(t, err)
 	batches, err := openBatches(nc)
 	require.NoError(t, err)
-	h := &host{js: js, subjects: events.DefaultPrefix, batches: batches, admit: func(string, int, int) *events.Failure { return nil }, published: func(error) {}}
+	h := &host{js: js, subjects: events.DefaultPrefix, batches: batches,
+		admit: func(string, int, int) *events.Failure { return nil }, published: func(error) {}}
 	tasks := make([]isolates.Message, 5)
 	require.ErrorContains(t, h.Enqueue(t.Context(), "acme", "w", tasks), "3 of 5 tasks are known to be stored: nats: API error: code=503 err_code=10077 description=maximum messages exceeded")
 	require.ErrorContains(t, h.Enqueue(t.Context(), "acme", "w", tasks[:1]), "the task was not stored: ")
-	require.ErrorContains(t, h.Enqueue(t.Context(), "acme", "w", make([]isolates.Message, maxBatch+1)), "the batch has 101 messages: at most 100")
+	require.ErrorContains(t, h.Enqueue(t.Context(), "acme", "w", make([]isolates.Message, maxBatch+1)),
+		"the batch has 101 messages: at most 100")
 	large := []isolates.Message{{Body: make([]byte, maxBatchBytes)}, {Body: []byte("x")}}
 	require.ErrorContains(t, h.Enqueue(t.Context(), "acme", "w", large), "the bodies of the batch have 262145 bytes: at most 262144 together")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -159,7 +163,8 @@ func TestNATSBinding(t *testing.T) {
 	sub, err := h.nc.SubscribeSync("orders.>")
 	require.NoError(t, err)
 	_, err = h.nc.Subscribe("billing.pay", func(m *nats.Msg) {
-		_ = m.RespondMsg(&nats.Msg{Data: []byte(`{"paid":` + string(m.Data) + `}`), Header: nats.Header{"X-By": []string{"billing"}}})
+		_ = m.RespondMsg(&nats.Msg{Data: []byte(`{"paid":` + string(m.Data) + `}`),
+			Header: nats.Header{"X-By": []string{"billing"}}})
 	})
 	require.NoError(t, err)
 	require.NoError(t, h.nc.Flush())
@@ -175,7 +180,8 @@ func TestNATSBinding(t *testing.T) {
 		await attempt(() => env.BUS.publish("elsewhere", "x"));
 		return Response.json(said);
 	} }`, `{"nats": {"BUS": {"publish": ["orders.*", "pinwheel.>"], "request": ["billing.*"]}}}`)
-	require.JSONEq(t, `["sent",[{"paid":5},"billing"],"NATS publish failed: 403 subject \"pinwheel.events.task.beta.w\" is one of the fleet's own",
+	require.JSONEq(t,
+		`["sent",[{"paid":5},"billing"],"NATS publish failed: 403 subject \"pinwheel.events.task.beta.w\" is one of the fleet's own",
 		"NATS publish failed: 403 subject \"elsewhere\" is none of those that the manifest names for BUS"]`, string(h.call("acme/w").Body))
 	m, err := sub.NextMsg(patience)
 	require.NoError(t, err)

@@ -56,7 +56,8 @@ func AsChild() (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Child{Number: process, listener: l, crashes: crashFilesOf(socket), instance: os.Getenv(instanceVariable), embedded: os.Getenv(embeddedVariable) != ""}
+	c := &Child{Number: process, listener: l, crashes: crashFilesOf(socket), instance: os.Getenv(instanceVariable),
+		embedded: os.Getenv(embeddedVariable) != ""}
 	if os.Getenv(httpVariable) != "" {
 		f := os.NewFile(httpDescriptor, "http")
 		defer func() { _ = f.Close() }() // the listener has its own

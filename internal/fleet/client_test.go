@@ -32,7 +32,8 @@ func TestControlClient(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, workers.Workers[0].Version, versions.Active)
 
-	set, err := control.Ask(t.Context(), c, control.OwnersSet, control.SetOwner{OwnerName: control.OwnerName{Owner: "acme"}, Policy: json.RawMessage(`{"weight":3}`)})
+	set, err := control.Ask(t.Context(), c, control.OwnersSet,
+		control.SetOwner{OwnerName: control.OwnerName{Owner: "acme"}, Policy: json.RawMessage(`{"weight":3}`)})
 	require.NoError(t, err)
 	require.Equal(t, 3, set.Policy.Weight)
 	owners, err := control.Ask(t.Context(), c, control.OwnersList, control.None{})
@@ -49,11 +50,13 @@ func TestControlClient(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, ticks.Ticks, 2)
 
-	letters, err := control.Ask(t.Context(), c, control.DeadList, control.ListLetters{Filter: control.Filter{Owner: "acme", Limit: 2}})
+	letters, err := control.Ask(t.Context(), c, control.DeadList,
+		control.ListLetters{Filter: control.Filter{Owner: "acme", Limit: 2}})
 	require.NoError(t, err)
 	require.Len(t, letters.Letters, 2)
 	require.EqualValues(t, 2, letters.Next)
-	job, err := control.Ask(t.Context(), c, control.DeadReplay, control.Replay{Selection: control.Selection{IDs: []uint64{1}}, To: "w"})
+	job, err := control.Ask(t.Context(), c, control.DeadReplay,
+		control.Replay{Selection: control.Selection{IDs: []uint64{1}}, To: "w"})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		job, err = control.Ask(t.Context(), c, control.DeadJob, control.JobName{Job: job.Job})
@@ -68,7 +71,8 @@ func TestControlClient(t *testing.T) {
 	var refused *control.Error
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, http.StatusNotFound, refused.Code)
-	_, err = control.Ask(t.Context(), control.NewClient(h.nc, "pinwheel", ""), control.DeadPurge, control.Selection{All: true})
+	_, err = control.Ask(t.Context(), control.NewClient(h.nc, "pinwheel", ""), control.DeadPurge,
+		control.Selection{All: true})
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, http.StatusUnauthorized, refused.Code)
 	_, err = control.Ask(t.Context(), control.NewClient(h.nc, "elsewhere", ""), control.GetStats, control.None{})

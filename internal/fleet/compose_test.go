@@ -19,7 +19,8 @@ import (
 // waits longer for its end than a drain takes. Only the addresses are the test's.
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
-	options, err := cli.NewProjectOptions([]string{filepath.Join("..", "..", "docker-compose.yml")}, cli.WithName("pinwheel"))
+	options, err := cli.NewProjectOptions([]string{filepath.Join("..", "..", "docker-compose.yml")},
+		cli.WithName("pinwheel"))
 	require.NoError(t, err)
 	project, err := options.LoadProject(t.Context())
 	require.NoError(t, err)
@@ -31,7 +32,8 @@ func TestComposeFile(t *testing.T) {
 	require.Error(t, exec.Command(check[0], check[1:]...).Run(), "nothing listens")
 	srv := natstest.Start(t)
 	env := []string{"PINWHEEL_ADMIN_ADDR=127.0.0.1:" + port, "PINWHEEL_HTTP_ADDR=127.0.0.1:0"}
-	for _, name := range []string{"PINWHEEL_HTTP_ADDR", "PINWHEEL_CONSOLE_ADDR", "PINWHEEL_CONSOLE_TOKEN", "PINWHEEL_CONTROL_TOKEN", "PINWHEEL_SECRETS_KEY"} {
+	for _, name := range []string{"PINWHEEL_HTTP_ADDR", "PINWHEEL_CONSOLE_ADDR", "PINWHEEL_CONSOLE_TOKEN",
+		"PINWHEEL_CONTROL_TOKEN", "PINWHEEL_SECRETS_KEY"} {
 		require.Contains(t, service.Environment, name)
 	}
 	for name, value := range service.Environment {
@@ -42,7 +44,8 @@ func TestComposeFile(t *testing.T) {
 	startProcess(t, srv.URL(), env...)
 	require.Eventually(t, func() bool { return exec.Command(check[0], check[1:]...).Run() == nil }, patience, tick)
 	srv.Close()
-	require.Eventually(t, func() bool { return exec.Command(check[0], check[1:]...).Run() != nil }, patience, tick, "NATS is away")
+	require.Eventually(t, func() bool { return exec.Command(check[0], check[1:]...).Run() != nil }, patience, tick,
+		"NATS is away")
 
 	drain, err := time.ParseDuration(*service.Environment["PINWHEEL_DRAIN_TIMEOUT"])
 	require.NoError(t, err)

@@ -35,14 +35,16 @@ type authority struct {
 
 func newAuthority(t *testing.T) *authority {
 	a := &authority{t: t, dir: t.TempDir()}
-	a.cert, a.key = a.sign("ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, nil, nil)
+	a.cert, a.key = a.sign("ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign}, nil, nil)
 	return a
 }
 
 func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
 
 // sign writes NAME.crt and NAME.key.
-func (a *authority) sign(name string, c *x509.Certificate, by *x509.Certificate, with *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+func (a *authority) sign(name string, c *x509.Certificate, by *x509.Certificate,
+	with *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(a.t, err)
@@ -55,7 +57,8 @@ func (a *authority) sign(name string, c *x509.Certificate, by *x509.Certificate,
 	require.NoError(a.t, err)
 	private, err := x509.MarshalECPrivateKey(key)
 	require.NoError(a.t, err)
-	for file, block := range map[string]*pem.Block{name + ".crt": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "EC PRIVATE KEY", Bytes: private}} {
+	for file, block := range map[string]*pem.Block{name + ".crt": {Type: "CERTIFICATE", Bytes: der},
+		name + ".key": {Type: "EC PRIVATE KEY", Bytes: private}} {
 		require.NoError(a.t, os.WriteFile(a.file(file), pem.EncodeToMemory(block), 0o600))
 	}
 	cert, err := x509.ParseCertificate(der)
@@ -66,7 +69,8 @@ func (a *authority) sign(name string, c *x509.Certificate, by *x509.Certificate,
 // serverTLS returns the configuration of a server that shows a certificate of a and requires one from its clients.
 func (a *authority) serverTLS() *tls.Config {
 	a.t.Helper()
-	a.sign("server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, a.cert, a.key)
+	a.sign("server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, a.cert, a.key)
 	a.sign("client", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, a.cert, a.key)
 	pair, err := tls.LoadX509KeyPair(a.file("server.crt"), a.file("server.key"))
 	require.NoError(a.t, err)
@@ -92,7 +96,8 @@ func TestConnectByTLS(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	cfg := testConfig(t)
-	cfg.NatsURL = natstest.StartOptions(t, &server.Options{TLSConfig: a.serverTLS(), TLSTimeout: 5, TLS: true, TLSVerify: true})
+	cfg.NatsURL = natstest.StartOptions(t, &server.Options{TLSConfig: a.serverTLS(), TLSTimeout: 5, TLS: true,
+		TLSVerify: true})
 	require.ErrorContains(t, connects(t, cfg), "certificate", "nobody knows who signed it")
 	cfg.NatsCA = a.file("ca.crt")
 	require.Error(t, connects(t, cfg), "the server wants a certificate")
@@ -183,7 +188,8 @@ func TestConnectByCreds(t *testing.T) {
 	trusted := jwt.NewOperatorClaims(operatorKey)
 	trusted.SystemAccount = systemKey
 	cfg := testConfig(t)
-	cfg.NatsURL = natstest.StartOptions(t, &server.Options{TrustedOperators: []*jwt.OperatorClaims{trusted}, AccountResolver: resolver, SystemAccount: systemKey})
+	cfg.NatsURL = natstest.StartOptions(t, &server.Options{TrustedOperators: []*jwt.OperatorClaims{trusted},
+		AccountResolver: resolver, SystemAccount: systemKey})
 	require.ErrorContains(t, connects(t, cfg), "Authorization Violation")
 
 	userKey, _, user := seed(t)

@@ -27,17 +27,21 @@ type controlled struct {
 func (c controlled) Stats() any { return c.process.Stats() }
 
 func (c controlled) Flow() control.Flow {
-	d, past, pool, held := c.process.dispatch.Stats(), c.process.dispatch.Flow(), c.process.pool.Stats(), c.process.consumer.Stats()
+	d, past, pool, held :=
+		c.process.dispatch.Stats(), c.process.dispatch.Flow(), c.process.pool.Stats(), c.process.consumer.Stats()
 	f := control.Flow{
-		At: time.Now(), Queued: d.Queued, Running: d.Running, Held: held.Held, Waiting: held.Waiting, Isolates: pool.Cached + pool.Busy, Heap: pool.HeapBytes, Draining: d.Draining,
-		Retried: past.Retried, Failed: past.Failed, Parked: past.Parked, Wait: histogram(past.Wait), Duration: histogram(past.Duration),
-		Owners: []control.OwnerFlow{},
+		At: time.Now(), Queued: d.Queued, Running: d.Running, Held: held.Held, Waiting: held.Waiting, Isolates: pool.Cached +
+			pool.Busy, Heap: pool.HeapBytes, Draining: d.Draining,
+		Retried: past.Retried, Failed: past.Failed, Parked: past.Parked, Wait: histogram(past.Wait),
+		Duration: histogram(past.Duration),
+		Owners:   []control.OwnerFlow{},
 	}
 	for _, o := range c.process.dispatch.BusyOwners() {
 		if len(f.Owners) == control.MaxFlowOwners {
 			break
 		}
-		f.Owners = append(f.Owners, control.OwnerFlow{Owner: o.Owner, Queued: o.Queued, Running: o.Running, Parking: o.Parking})
+		f.Owners = append(f.Owners, control.OwnerFlow{Owner: o.Owner, Queued: o.Queued, Running: o.Running,
+			Parking: o.Parking})
 	}
 	f.Workers = workerFlows(dispatch.BusyWorkers(c.process.dispatch, "", "", control.MaxFlowWorkers).Workers)
 	return f
@@ -47,7 +51,8 @@ func workerFlows(list []dispatch.WorkerStats) []control.WorkerFlow {
 	flows := make([]control.WorkerFlow, len(list))
 	for i, w := range list {
 		flows[i] = control.WorkerFlow{
-			Worker: w.Owner + "/" + w.Worker, State: string(w.State), Running: w.Running, Ended: w.Ended, Failed: w.Failed, Duration: w.Duration.Buckets, Last: w.Last,
+			Worker: w.Owner + "/" + w.Worker, State: string(w.State), Running: w.Running, Ended: w.Ended, Failed: w.Failed,
+			Duration: w.Duration.Buckets, Last: w.Last,
 		}
 	}
 	return flows
@@ -56,7 +61,8 @@ func workerFlows(list []dispatch.WorkerStats) []control.WorkerFlow {
 func (c controlled) WorkersFlow(owner, worker string) control.WorkersFlow {
 	has := dispatch.BusyWorkers(c.process.dispatch, owner, worker, control.MaxFlowWorkers)
 	return control.WorkersFlow{
-		At: time.Now(), OwnerFlow: control.OwnerFlow{Owner: owner, Queued: has.Queued, Running: has.Running, Parking: has.Parking},
+		At: time.Now(), OwnerFlow: control.OwnerFlow{Owner: owner, Queued: has.Queued, Running: has.Running,
+			Parking: has.Parking},
 		Ended: has.Ended, Failed: has.Failed, Duration: histogram(has.Duration), Workers: workerFlows(has.Workers),
 	}
 }
@@ -100,9 +106,12 @@ func (c controlled) Drain() { c.drain() }
 // openControl answers control requests for this process. drain must make the process drain.
 func (p *Process) openControl(ctx context.Context, drain func()) (*control.Server, error) {
 	return control.Open(ctx, p.nc, control.Config{
-		Prefix: p.cfg.Prefix, Node: nodeName(), Build: config.Version(), Token: p.cfg.ControlToken, ByPermissions: p.cfg.Control == config.ControlByPermissions,
-		ReplyPrefixes: p.cfg.ReplyPrefixes, AllowPrivateAddresses: p.cfg.AllowPrivateAddresses, DrainTimeout: p.cfg.DrainTimeout,
-		Workers: p.store, Policies: p.policies, Secrets: p.secrets, Audit: p.audit, Bindings: p.host.Bindings, Identities: p.values.ids, Process: controlled{p, drain}, Log: p.log, Metrics: p.registry,
+		Prefix: p.cfg.Prefix, Node: nodeName(), Build: config.Version(), Token: p.cfg.ControlToken,
+		ByPermissions: p.cfg.Control == config.ControlByPermissions,
+		ReplyPrefixes: p.cfg.ReplyPrefixes, AllowPrivateAddresses: p.cfg.AllowPrivateAddresses,
+		DrainTimeout: p.cfg.DrainTimeout,
+		Workers:      p.store, Policies: p.policies, Secrets: p.secrets, Audit: p.audit, Bindings: p.host.Bindings,
+		Identities: p.values.ids, Process: controlled{p, drain}, Log: p.log, Metrics: p.registry,
 	})
 }
 

@@ -118,7 +118,8 @@ func TestResetReachesAllProcesses(t *testing.T) {
 	none := control.NewClient(first.nc, "pinwheel", "")
 	_, err := control.Ask(t.Context(), none, control.WorkersReset, control.WorkerName{Worker: "acme/w"})
 	require.ErrorContains(t, err, "workers.reset needs the header Authorization")
-	for _, c := range []*control.Client{control.NewClient(first.nc, "pinwheel", controlToken), control.NewOwnerClient(first.nc, "pinwheel", "acme")} {
+	for _, c := range []*control.Client{control.NewClient(first.nc, "pinwheel", controlToken),
+		control.NewOwnerClient(first.nc, "pinwheel", "acme")} {
 		require.Eventually(t, func() bool {
 			first.call("acme/w")
 			return contexts(first) > 0 && contexts(second) > 0
@@ -130,9 +131,11 @@ func TestResetReachesAllProcesses(t *testing.T) {
 		_, err = control.Ask(t.Context(), c, control.WorkersReset, control.WorkerName{Worker: "acme/none"})
 		require.ErrorContains(t, err, "acme/none")
 	}
-	_, err = control.Ask(t.Context(), control.NewOwnerClient(first.nc, "pinwheel", "beta"), control.WorkersReset, control.WorkerName{Worker: "acme/w"})
+	_, err = control.Ask(t.Context(), control.NewOwnerClient(first.nc, "pinwheel", "beta"), control.WorkersReset,
+		control.WorkerName{Worker: "acme/w"})
 	require.Error(t, err)
-	list, err := control.Ask(t.Context(), control.NewClient(first.nc, "pinwheel", controlToken), control.AuditRecords, control.ListAudit{})
+	list, err := control.Ask(t.Context(), control.NewClient(first.nc, "pinwheel", controlToken), control.AuditRecords,
+		control.ListAudit{})
 	require.NoError(t, err)
 	var actions []string
 	for _, one := range list.Changes {

@@ -49,7 +49,8 @@ func TestControlSchedules(t *testing.T) {
 	require.Len(t, h.ask("schedules.next", `{"worker":"acme/w","name":"night"}`)["ticks"], 10)
 
 	require.Equal(t, true, h.ask("schedules.pause", `{"worker":"acme/w","name":"night"}`)["paused"])
-	require.Equal(t, map[string]any{"worker": "acme/w", "name": "night", "ticks": []any{}, "paused": true}, h.ask("schedules.next", `{"worker":"acme/w","name":"night"}`))
+	require.Equal(t, map[string]any{"worker": "acme/w", "name": "night", "ticks": []any{}, "paused": true},
+		h.ask("schedules.next", `{"worker":"acme/w","name":"night"}`))
 	require.Equal(t, false, h.ask("schedules.resume", `{"worker":"acme/w","name":"night"}`)["paused"])
 }
 

@@ -55,10 +55,13 @@ func (h *house) lay(n int) *deadletter.Store {
 	s := events.Subjects(events.DefaultPrefix)
 	for i := range n {
 		d := &events.DeadLetter{
-			Owner: "acme", Worker: "gone", Kind: "task", EventID: fmt.Sprint("e", i+1), Failure: *events.NewFailure(events.ReasonNoWorker, fmt.Sprint("letter ", i+1), ""),
-			Attempts: 1, FirstAt: time.Now(), At: time.Now(), Stream: events.StreamEvents, StreamSeq: uint64(1e6 + i), Body: []byte(`{"n":1}`),
+			Owner: "acme", Worker: "gone", Kind: "task", EventID: fmt.Sprint("e", i+1),
+			Failure:  *events.NewFailure(events.ReasonNoWorker, fmt.Sprint("letter ", i+1), ""),
+			Attempts: 1, FirstAt: time.Now(), At: time.Now(), Stream: events.StreamEvents, StreamSeq: uint64(1e6 + i),
+			Body: []byte(`{"n":1}`),
 		}
-		_, err := h.js.PublishMsg(h.t.Context(), &nats.Msg{Subject: s.DeadLetter(d, d.Failure.Reason), Header: nats.Header(d.Encode()), Data: d.Body})
+		_, err := h.js.PublishMsg(h.t.Context(), &nats.Msg{Subject: s.DeadLetter(d, d.Failure.Reason),
+			Header: nats.Header(d.Encode()), Data: d.Body})
 		require.NoError(h.t, err)
 	}
 	return deadletter.NewStore(h.js, s)
@@ -81,7 +84,8 @@ func TestControlIsGuarded(t *testing.T) {
 	guarded, open := 0, 0
 	for _, e := range ask[micro.Info](h, "$SRV.INFO.pinwheel", 1)[0].Endpoints {
 		name := strings.TrimPrefix(e.Subject, "pinwheel.control.")
-		if strings.HasPrefix(name, "job.") || !strings.HasPrefix(e.Subject, "pinwheel.control.") { // for other processes, and for owners
+		// for other processes, and for owners
+		if strings.HasPrefix(name, "job.") || !strings.HasPrefix(e.Subject, "pinwheel.control.") {
 			continue
 		}
 		_, failure := h.control(name, `{}`)
@@ -98,7 +102,8 @@ func TestControlIsGuarded(t *testing.T) {
 	h = openHouse(t, withToken)
 	_, failure := h.control("dead.list", "", "Authorization", "")
 	require.Equal(t, "401 dead.list needs the header Authorization: Bearer TOKEN; open are pool, flow, stats, settings, storage, workers.list, workers.find, workers.flow, workers.versions, workers.active, versions.list, versions.outcomes, deployments.list, owners.list, owners.find, owners.get, secrets.keys, secrets.list, tail, schedules.list, schedules.next", failure)
-	for _, wrong := range []string{"Bearer x", "Bearer ", h.fleet.cfg.ControlToken, "bearer " + h.fleet.cfg.ControlToken, "Bearer " + h.fleet.cfg.ControlToken + "x", "Basic x"} {
+	for _, wrong := range []string{"Bearer x", "Bearer ", h.fleet.cfg.ControlToken, "bearer " + h.fleet.cfg.ControlToken,
+		"Bearer " + h.fleet.cfg.ControlToken + "x", "Basic x"} {
 		_, failure = h.control("dead.list", "", "Authorization", wrong)
 		require.Contains(t, failure, "403 dead.list: the header Authorization has not the fleet's token", wrong)
 		_, failure = h.control("job."+h.fleet.control.ID(), `{"job":"x.1"}`, "Authorization", wrong)
@@ -199,18 +204,22 @@ func TestControlDeadLetters(t *testing.T) {
 	require.Len(t, page["letters"], 2)
 	require.NotContains(t, page, "next")
 	page = h.ask("dead.list", `{"limit":3,"newest":true}`)
-	require.Equal(t, []any{5.0, 3.0, 3.0}, []any{page["letters"].([]any)[0].(map[string]any)["id"], page["next"], page["scanned"]})
+	require.Equal(t, []any{5.0, 3.0, 3.0}, []any{page["letters"].([]any)[0].(map[string]any)["id"], page["next"],
+		page["scanned"]})
 	page = h.ask("dead.list", `{"limit":3,"newest":true,"before":3}`)
 	require.Len(t, page["letters"], 2)
 	require.NotContains(t, page, "next")
 	require.Len(t, h.ask("dead.list", `{"text":"LETTER 4"}`)["letters"], 1)
 	counts := h.ask("dead.counts", "")
-	require.Equal(t, []any{5.0, []any{map[string]any{"owner": "acme", "worker": "gone", "kind": "task", "reason": "no-worker", "count": 5.0}}}, []any{counts["total"], counts["counts"]})
+	require.Equal(t,
+		[]any{5.0, []any{map[string]any{"owner": "acme", "worker": "gone", "kind": "task", "reason": "no-worker",
+			"count": 5.0}}}, []any{counts["total"], counts["counts"]})
 	require.NotEmpty(t, counts["at"])
 	require.EqualValues(t, 0, h.ask("dead.counts", `{"reason":"cpu"}`)["total"])
 	page = h.ask("dead.list", `{"limit":3,"owner":"acme","after":3}`)
 	letter := page["letters"].([]any)[0].(map[string]any)
-	require.Equal(t, []any{4.0, "letter 4", 7.0, nil}, []any{letter["id"], letter["message"], letter["bodyBytes"], letter["body"]})
+	require.Equal(t, []any{4.0, "letter 4", 7.0, nil}, []any{letter["id"], letter["message"], letter["bodyBytes"],
+		letter["body"]})
 	require.Equal(t, `{"n":1}`, h.ask("dead.show", `{"id":4}`)["body"])
 
 	require.Equal(t, map[string]any{"id": 6.0, "was": 4.0}, h.ask("dead.edit", `{"id":4,"patch":{"n":2},"setHeaders":{"X":["y"]}}`))
@@ -219,10 +228,13 @@ func TestControlDeadLetters(t *testing.T) {
 	h.deploy("acme", "mended", `export default { task: (event) => event.payload.n }`)
 	job := h.ask("dead.replay", `{"ids":[1,99,6],"to":"mended"}`)
 	state := h.ended(job["job"])
-	require.Equal(t, []any{"replay", "done", 3.0, 2.0, 1.0}, []any{state["does"], state["state"], state["total"], state["done"], state["failed"]})
+	require.Equal(t, []any{"replay", "done", 3.0, 2.0, 1.0}, []any{state["does"], state["state"], state["total"],
+		state["done"], state["failed"]})
 	require.Equal(t, []any{map[string]any{"id": 99.0, "error": "no such dead letter: 99"}}, state["errors"])
 	h.settled()
-	require.Eventually(t, func() bool { return len(h.ask("dead.replays", `{"state":"succeeded"}`)["replays"].([]any)) == 2 }, patience, 5*time.Millisecond)
+	require.Eventually(t,
+		func() bool { return len(h.ask("dead.replays", `{"state":"succeeded"}`)["replays"].([]any)) == 2 }, patience,
+		5*time.Millisecond)
 	one := h.ask("dead.replays", `{"ids":[6],"worker":"acme/mended"}`)["replays"].([]any)[0].(map[string]any)
 	require.Equal(t, []any{6.0, "e4", "succeeded"}, []any{one["id"], one["eventId"], one["state"]})
 	state = h.ended(h.ask("dead.replay", `{"ids":[1,2],"to":"nobody"}`)["job"])
@@ -250,10 +262,12 @@ func TestControlJobIsCancelled(t *testing.T) {
 	h.lay(40)
 	h.deploy("acme", "mended", `export default { task() {} }`)
 	job := h.ask("dead.replay", `{"all":true,"to":"mended","rate":0.05}`)["job"]
-	require.Eventually(t, func() bool { return h.ask("dead.job", fmt.Sprintf(`{"job":%q}`, job))["done"] == 1.0 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return h.ask("dead.job", fmt.Sprintf(`{"job":%q}`, job))["done"] == 1.0 },
+		patience, 5*time.Millisecond)
 	h.ask("dead.cancel", fmt.Sprintf(`{"job":%q}`, job))
 	state := h.ended(job)
-	require.Equal(t, []any{"cancelled", 40.0, 1.0, 1.0}, []any{state["state"], state["total"], state["done"], state["last"]})
+	require.Equal(t, []any{"cancelled", 40.0, 1.0, 1.0}, []any{state["state"], state["total"], state["done"],
+		state["last"]})
 	require.Len(t, h.ask("dead.list", "")["letters"], 39)
 
 	// A process runs this many jobs at once. They end with the process.
@@ -293,8 +307,10 @@ func TestControlWorkersAndOwners(t *testing.T) {
 
 	require.Equal(t, map[string]any{"owner": "acme", "policy": map[string]any{}}, h.ask("owners.get", `{"owner":"acme"}`))
 	h.ask("owners.set", `{"owner":"acme","policy":{"weight":2,"maxRunning":20}}`)
-	require.Equal(t, map[string]any{"weight": 3.0, "maxRunning": 20.0}, h.ask("owners.set", `{"owner":"acme","policy":{"weight":3}}`)["policy"], "what is not named stays")
-	require.Equal(t, map[string]any{"acme": map[string]any{"weight": 3.0, "maxRunning": 20.0}}, h.ask("owners.list", "")["owners"])
+	require.Equal(t, map[string]any{"weight": 3.0, "maxRunning": 20.0},
+		h.ask("owners.set", `{"owner":"acme","policy":{"weight":3}}`)["policy"], "what is not named stays")
+	require.Equal(t, map[string]any{"acme": map[string]any{"weight": 3.0, "maxRunning": 20.0}},
+		h.ask("owners.list", "")["owners"])
 	h.ask("owners.rm", `{"owner":"acme"}`)
 	require.Empty(t, h.ask("owners.list", "")["owners"])
 

@@ -42,7 +42,9 @@ func newOutlaw(t *testing.T, env ...string) *outlaw {
 	srv := natstest.Start(t)
 	o := &outlaw{h: &house{t: t}, runs: map[string]int{}, signal: syscall.SIGSEGV}
 	o.h.connect(srv.URL())
-	o.tower = startTower(t, append([]string{"PINWHEEL_NATS_URL=" + srv.URL(), "PINWHEEL_PROCESSES=1", "PINWHEEL_ACK_WAIT=500ms", "PINWHEEL_THREADS=2"}, env...)...)
+	o.tower = startTower(t,
+		append([]string{"PINWHEEL_NATS_URL=" + srv.URL(), "PINWHEEL_PROCESSES=1", "PINWHEEL_ACK_WAIT=500ms",
+			"PINWHEEL_THREADS=2"}, env...)...)
 	return o
 }
 

@@ -102,7 +102,8 @@ func (c *crashes) take(process int, socket string, saw supervisor.End) {
 	cause := end.Cause()
 	c.ended = append(c.ended[max(0, len(c.ended)-mostEnded+1):], crashnote.Ended{Instance: l.instance, Cause: cause})
 	if !end.Asked {
-		c.log.Error().Int("process", process).Stringer("cause", cause).Int("status", end.Code).Stringer("signal", end.Signal).Msg("why a process ended")
+		c.log.Error().Int("process", process).Stringer("cause", cause).Int("status", end.Code).Stringer("signal", end.Signal).
+			Msg("why a process ended")
 	}
 	if l.note == nil {
 		return
@@ -113,7 +114,8 @@ func (c *crashes) take(process int, socket string, saw supervisor.End) {
 		return
 	}
 	for _, r := range found.Runs {
-		c.log.Error().Int("process", process).Str("owner", r.Owner).Str("worker", r.Worker).Str("version", r.Version).Bool("sure", found.Sure).
+		c.log.Error().Int("process", process).Str("owner", r.Owner).Str("worker", r.Worker).Str("version", r.Version).
+			Bool("sure", found.Sure).
 			Msg("a process died while this worker ran")
 	}
 	c.account.Add(found, time.Now())
@@ -179,7 +181,8 @@ func hearSuspects(p *Process) {
 	for i, s := range all {
 		suspects[i] = dispatch.Suspect{Owner: s.Owner, Worker: s.Worker, Times: s.Times, Left: s.Left, Try: s.Try}
 		if s.Worker != "" {
-			p.host.Log(events.LogLine{Time: time.Now(), Owner: s.Owner, Worker: s.Worker, Version: s.Version, Level: "error", Text: said(s)})
+			p.host.Log(events.LogLine{Time: time.Now(), Owner: s.Owner, Worker: s.Worker, Version: s.Version, Level: "error",
+				Text: said(s)})
 		}
 	}
 	p.dispatch.Suspect(suspects)

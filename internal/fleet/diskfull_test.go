@@ -23,7 +23,10 @@ import (
 // runs everywhere with a limit on the file size.
 func TestDiskThatIsFull(t *testing.T) {
 	t.Parallel()
-	t.Run("file", func(t *testing.T) { testDiskThatIsFull(t, t.TempDir(), 64<<10, "file too large", func() {}, func() {}) })
+	t.Run("file", func(t *testing.T) {
+		testDiskThatIsFull(t, t.TempDir(), 64<<10, "file too large", func() {},
+			func() {})
+	})
 	t.Run("disk", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := syscall.Mount("none", dir, "tmpfs", 0, "size=24m"); err != nil {
@@ -46,7 +49,8 @@ func testDiskThatIsFull(t *testing.T, dir string, maxFile uint64, cause string, 
 	h.deploy("acme", "w", `export default { fetch: () => new Response("done") }`)
 	send := func(args ...string) (code int, out string) {
 		var b bytes.Buffer
-		code = runCommand(h.fleet.cfg, append([]string{"send", "fetch", "acme/w", "--timeout", "1s"}, args...), strings.NewReader(""), &b, &b)
+		code = runCommand(h.fleet.cfg, append([]string{"send", "fetch", "acme/w", "--timeout", "1s"}, args...),
+			strings.NewReader(""), &b, &b)
 		return code, b.String()
 	}
 	ready := func() bool { return h.fleet.CheckReady(context.Background()) == nil }
@@ -62,7 +66,8 @@ func testDiskThatIsFull(t *testing.T, dir string, maxFile uint64, cause string, 
 	var said bytes.Buffer // an owner may not ask nats-server: the fleet says it
 	owner := h.fleet.cfg
 	owner.Owner = "acme"
-	code = runCommand(owner, []string{"send", "fetch", "acme/w", "--timeout", "5m", "--data", body}, strings.NewReader(""), &said, &said)
+	code = runCommand(owner, []string{"send", "fetch", "acme/w", "--timeout", "5m", "--data", body}, strings.NewReader(""),
+		&said, &said)
 	require.Equal(t, exitFailure, code, said.String())
 	require.Contains(t, said.String(), "the event is not known to be stored: "+says)
 	require.NotContains(t, said.String(), stored.Advice, "the owner cannot follow it")
@@ -93,7 +98,8 @@ func testDiskThatIsFull(t *testing.T, dir string, maxFile uint64, cause string, 
 	server.Kill()
 	server.Start(0)
 	require.Eventually(t, ready, patience, tick)
-	require.Eventually(t, func() bool { code, out = send("--data", body); return code == 0 }, patience, time.Millisecond, out)
+	require.Eventually(t, func() bool { code, out = send("--data", body); return code == 0 }, patience, time.Millisecond,
+		out)
 	require.Zero(t, writesFailed(t, h.fleet))
 }
 

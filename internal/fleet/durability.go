@@ -15,7 +15,8 @@ import (
 
 // embeddedSync says when the embedded server writes to disk.
 func embeddedSync(c config.Config) doctor.Sync {
-	return doctor.Sync{Known: true, Always: c.Fsync(), Interval: doctor.DefaultInterval, Servers: 1, From: "the embedded server"}
+	return doctor.Sync{Known: true, Always: c.Fsync(), Interval: doctor.DefaultInterval, Servers: 1,
+		From: "the embedded server"}
 }
 
 // learnSync finds out when NATS writes to disk. It returns an error when the configuration requires fsync and the
@@ -58,5 +59,6 @@ func (p *Process) logDurability(ctx context.Context) {
 		p.log.Warn().Err(err).Msg("durability is not known")
 		return
 	}
-	p.log.Info().Str("mode", p.sync.Mode()).Int("replicas", s.CachedInfo().Config.Replicas).Msg("durability: " + p.sync.Words(s.CachedInfo().Config.Replicas))
+	p.log.Info().Str("mode", p.sync.Mode()).Int("replicas", s.CachedInfo().Config.Replicas).
+		Msg("durability: " + p.sync.Words(s.CachedInfo().Config.Replicas))
 }

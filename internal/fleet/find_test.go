@@ -30,7 +30,8 @@ func TestWorkersAndOwnersAreFound(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, rest.Next)
 	require.Equal(t, control.WorkerSummary{
-		Owner: "acme", Name: "b", Version: w.Version, Number: 2, Versions: 2, Handlers: []events.Kind{events.Fetch, events.Task}, Mode: "pinned", DeployedAt: w.DeployedAt.UTC(),
+		Owner: "acme", Name: "b", Version: w.Version, Number: 2, Versions: 2,
+		Handlers: []events.Kind{events.Fetch, events.Task}, Mode: "pinned", DeployedAt: w.DeployedAt.UTC(),
 	}, rest.Workers[0])
 	some, err := control.Ask(t.Context(), c, control.WorkersFind, control.FindWorkers{Match: "X/sH"})
 	require.NoError(t, err)
@@ -57,7 +58,8 @@ func TestWorkersAndOwnersAreFound(t *testing.T) {
 	}
 	policies(2)
 	require.Equal(t, control.FoundOwners{Total: 3, Owners: []control.OwnerSummary{
-		{Owner: "Globex", Workers: 1}, {Owner: "acme", Workers: 2, Policy: &events.Policy{Weight: 3}}, {Owner: "initech", Policy: &events.Policy{Weight: 2}},
+		{Owner: "Globex", Workers: 1}, {Owner: "acme", Workers: 2, Policy: &events.Policy{Weight: 3}},
+		{Owner: "initech", Policy: &events.Policy{Weight: 2}},
 	}}, owners)
 	h.ask("owners.rm", `{"owner":"initech"}`)
 	policies(1)

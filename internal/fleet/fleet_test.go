@@ -161,7 +161,8 @@ func (h *house) deploy(owner, name, code string, manifest ...string) *events.Wor
 // inEffect returns when a deployment is in effect in all processes.
 func (h *house) inEffect(d deploy.Deployed) {
 	h.t.Helper()
-	_, err := control.NewClient(h.nc, events.DefaultPrefix, "").Await(context.Background(), d.Worker.Target(), d.Deployment)
+	_, err := control.NewClient(h.nc, events.DefaultPrefix, "").Await(context.Background(), d.Worker.Target(),
+		d.Deployment)
 	require.NoError(h.t, err)
 }
 
@@ -204,7 +205,8 @@ func (h *house) reply(c <-chan *nats.Msg) *events.Reply {
 // unsettled returns how many events are not settled.
 func (h *house) unsettled() uint64 {
 	h.t.Helper()
-	n, err := resources.Count(context.Background(), h.js, "PINWHEEL_EVENTS", events.Subjects(events.DefaultPrefix).Anchor())
+	n, err := resources.Count(context.Background(), h.js, "PINWHEEL_EVENTS", events.Subjects(events.DefaultPrefix).
+		Anchor())
 	require.NoError(h.t, err)
 	return n
 }
@@ -238,23 +240,30 @@ func TestFaultsThatStayNameTheVariable(t *testing.T) {
 	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"taken.>"}})
 	require.NoError(t, err)
 	locked := natstest.StartOptions(t, &server.Options{Username: "u", Password: "p"})
-	narrow := natstest.StartOptions(t, &server.Options{Users: []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
-		Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.CREATE.>"}},
-	}}}})
+	narrow := natstest.StartOptions(t,
+		&server.Options{Users: []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.CREATE.>"}},
+		}}}})
 	key := filepath.Join(t.TempDir(), "gone")
 	for name, c := range map[string]struct {
 		change func(c *config.Config)
 		words  []string
 	}{
-		"copies on one server":  {func(c *config.Config) { c.NatsURL, c.Replicas = one(), 3 }, []string{"PINWHEEL_REPLICAS is 3", "one server"}},
-		"more than the storage": {func(c *config.Config) { c.NatsURL, c.MaxBytes, c.WorkersMaxBytes = one(), 900<<30, 1<<20 }, []string{"PINWHEEL_MAX_BYTES is (900GiB)", "max_file_store"}},
+		"copies on one server": {func(c *config.Config) { c.NatsURL, c.Replicas = one(), 3 },
+			[]string{"PINWHEEL_REPLICAS is 3", "one server"}},
+		"more than the storage": {func(c *config.Config) { c.NatsURL, c.MaxBytes, c.WorkersMaxBytes = one(), 900<<30, 1<<20 },
+			[]string{"PINWHEEL_MAX_BYTES is (900GiB)", "max_file_store"}},
 		"letters over storage": {func(c *config.Config) {
 			c.NatsURL, c.MaxBytes, c.WorkersMaxBytes, c.DeadLetterBytes = one(), 1<<20, 1<<20, 900<<30
 		}, []string{"PINWHEEL_DEAD_LETTER_BYTES is (900GiB)"}},
-		"subjects of another":     {func(c *config.Config) { c.NatsURL, c.MaxBytes, c.Prefix = taken, 1<<20, "taken" }, []string{"PINWHEEL_PREFIX is taken"}},
-		"no credentials":          {func(c *config.Config) { c.NatsURL = locked }, []string{"a client without credentials", "PINWHEEL_NATS_CREDS"}},
-		"wrong password":          {func(c *config.Config) { c.NatsURL, c.NatsUser, c.NatsPassword = locked, "u", "wrong" }, []string{"PINWHEEL_NATS_USER"}},
-		"too little permitted":    {func(c *config.Config) { c.NatsURL, c.NatsUser, c.NatsPassword = narrow, "u", "p" }, []string{"may not do what the fleet must", "$JS.API.STREAM.CREATE"}},
+		"subjects of another": {func(c *config.Config) { c.NatsURL, c.MaxBytes, c.Prefix = taken, 1<<20, "taken" },
+			[]string{"PINWHEEL_PREFIX is taken"}},
+		"no credentials": {func(c *config.Config) { c.NatsURL = locked }, []string{"a client without credentials",
+			"PINWHEEL_NATS_CREDS"}},
+		"wrong password": {func(c *config.Config) { c.NatsURL, c.NatsUser, c.NatsPassword = locked, "u", "wrong" },
+			[]string{"PINWHEEL_NATS_USER"}},
+		"too little permitted": {func(c *config.Config) { c.NatsURL, c.NatsUser, c.NatsPassword = narrow, "u", "p" },
+			[]string{"may not do what the fleet must", "$JS.API.STREAM.CREATE"}},
 		"key that cannot be read": {func(c *config.Config) { c.NatsURL, c.SecretsKey = one(), key }, []string{key}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -281,7 +290,8 @@ func TestServeEndsWithAFaultThatStays(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
 	cmd := exec.Command(os.Args[0], "serve")
-	cmd.Env = append(os.Environ(), asMain+"=1", "TMPDIR="+t.TempDir(), "PINWHEEL_PROCESSES=2", "PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_LOG_FORMAT=json",
+	cmd.Env = append(os.Environ(), asMain+"=1", "TMPDIR="+t.TempDir(), "PINWHEEL_PROCESSES=2",
+		"PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_LOG_FORMAT=json",
 		"PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_REPLICAS=3")
 	out, err := cmd.CombinedOutput()
 	var ended *exec.ExitError

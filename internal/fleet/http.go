@@ -54,9 +54,12 @@ func openHTTP(p *Process, c *Child) (err error) {
 	addresses, _ := config.SplitAddresses(p.cfg.HTTPTrust)
 	s.gateway, err = gateway.New(gateway.Config{
 		Domain: p.cfg.HTTPDomain, Paths: p.cfg.HTTPPaths, Hosts: p.cfg.HTTPHosts, Trust: addresses,
-		MaxConnections: p.cfg.HTTPMaxConnections, OwnerRequests: p.cfg.HTTPOwnerRequests, Memory: int64(p.cfg.HTTPMemory), MaxBody: int64(p.cfg.HTTPMaxBody), Wait: p.cfg.HTTPWait, Certificate: certificate, Certificates: byACME,
+		MaxConnections: p.cfg.HTTPMaxConnections, OwnerRequests: p.cfg.HTTPOwnerRequests, Memory: int64(p.cfg.HTTPMemory),
+		MaxBody: int64(p.cfg.HTTPMaxBody), Wait: p.cfg.HTTPWait, Certificate: certificate, Certificates: byACME,
 		Messages: p.cfg.HTTPMessages, Log: p.cfg.HTTPLog,
-	}, gateway.Rooms{Runner: p.dispatch, Workers: httpWorkers{&p.catalog, p.values}, Routes: p.routes, Stored: newStoredRequests(p), Files: p.files, Output: p.host, Previews: previewsOf(p)}, p.log, p.registry)
+	}, gateway.Rooms{Runner: p.dispatch, Workers: httpWorkers{&p.catalog,
+		p.values}, Routes: p.routes, Stored: newStoredRequests(p), Files: p.files, Output: p.host, Previews: previewsOf(
+		p)}, p.log, p.registry)
 	return err
 }
 
@@ -81,7 +84,8 @@ type storedRequests struct {
 }
 
 func newStoredRequests(p *Process) *storedRequests {
-	return &storedRequests{nc: p.nc, prefix: p.cfg.Prefix, inbox: p.cfg.ReplyPrefixes[0], admit: p.consumer.AdmitCall, published: p.consumer.Published, clients: map[string]*client.Client{}}
+	return &storedRequests{nc: p.nc, prefix: p.cfg.Prefix, inbox: p.cfg.ReplyPrefixes[0], admit: p.consumer.AdmitCall,
+		published: p.consumer.Published, clients: map[string]*client.Client{}}
 }
 
 func (s *storedRequests) of(owner string) (*client.Client, error) {
@@ -91,7 +95,8 @@ func (s *storedRequests) of(owner string) (*client.Client, error) {
 	if c != nil {
 		return c, nil
 	}
-	c, err := client.New(s.nc, client.Prefix(s.prefix), client.Inbox(strings.ReplaceAll(s.inbox, events.OwnerInPrefix, owner)))
+	c, err := client.New(s.nc, client.Prefix(s.prefix),
+		client.Inbox(strings.ReplaceAll(s.inbox, events.OwnerInPrefix, owner)))
 	if err == nil {
 		s.clients[owner] = c
 	}
@@ -175,7 +180,8 @@ func (c controlled) Preview(w, active *events.Worker, until time.Time) (host, ur
 
 // serve answers HTTP requests from the time when up is closed until ctx is done. It calls first before. drained is
 // closed when all of them are answered, or work is done.
-func (s *httpServer) serve(ctx, work context.Context, up <-chan struct{}, first func(), log zerolog.Logger, running *sync.WaitGroup) (drained <-chan struct{}) {
+func (s *httpServer) serve(ctx, work context.Context, up <-chan struct{}, first func(), log zerolog.Logger,
+	running *sync.WaitGroup) (drained <-chan struct{}) {
 	done := make(chan struct{})
 	if s.gateway == nil {
 		close(done)

@@ -42,12 +42,17 @@ type lockedLines struct {
 func (l *lockedLines) has(owner, part string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.text, func(line string) bool { return strings.HasPrefix(line, owner+" ") && strings.Contains(line, part) })
+	return slices.ContainsFunc(l.text, func(line string) bool {
+		return strings.HasPrefix(line, owner+" ") &&
+			strings.Contains(line, part)
+	})
 }
 
 func openSite(t *testing.T) *site {
 	s := &site{dir: t.TempDir(), logs: &lockedLines{}}
-	s.tower = startTower(t, "TMPDIR="+s.dir, "PINWHEEL_PROCESSES=1", "PINWHEEL_THREADS=2", "PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false", "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t))
+	s.tower = startTower(t, "TMPDIR="+s.dir, "PINWHEEL_PROCESSES=1", "PINWHEEL_THREADS=2",
+		"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false", "PINWHEEL_NATS_PORT=-1",
+		"PINWHEEL_DATA="+natstest.StoreDir(t))
 	h := &house{t: t}
 	h.connect(s.url)
 	_, err := h.nc.Subscribe("pinwheel.logs.>", func(m *nats.Msg) {
@@ -90,7 +95,8 @@ func (s *site) first(owner string) (status int, again string) {
 func (s *site) answers(owner string, want int) {
 	s.t.Helper()
 	status := 0
-	require.Eventually(s.t, func() bool { status, _ = s.ask(owner); return status == want }, patience, 5*time.Millisecond, "status %d", status)
+	require.Eventually(s.t, func() bool { status, _ = s.ask(owner); return status == want }, patience, 5*time.Millisecond,
+		"status %d", status)
 }
 
 // spin makes workers spin, one after the other, and returns the OS thread of the first.

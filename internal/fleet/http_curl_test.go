@@ -38,7 +38,8 @@ func (c *curl) try(stdin io.Reader, args ...string) (out, head string, failed er
 	file := filepath.Join(c.t.TempDir(), "head")
 	args[len(args)-1] = "https://site--acme.w.test" + args[len(args)-1]
 	all := append([]string{
-		"--disable", "--silent", "--show-error", "--max-time", "120", "--noproxy", "*", c.version, "--cacert", c.cert, "--connect-to", "::" + c.addr, "--dump-header", file,
+		"--disable", "--silent", "--show-error", "--max-time", "120", "--noproxy", "*", c.version, "--cacert", c.cert,
+		"--connect-to", "::" + c.addr, "--dump-header", file,
 	}, args...)
 	cmd := exec.CommandContext(c.t.Context(), "curl", all...)
 	var stdout, stderr bytes.Buffer
@@ -54,7 +55,8 @@ func (c *curl) try(stdin io.Reader, args ...string) (out, head string, failed er
 // TestTheCurlCommand asks a process as people do: each of these in HTTP/1.1 and HTTP/2, over TLS.
 func TestTheCurlCommand(t *testing.T) {
 	t.Parallel()
-	if about, err := exec.CommandContext(t.Context(), "curl", "--version").Output(); err != nil || !bytes.Contains(about, []byte(" HTTP2")) {
+	if about, err := exec.CommandContext(t.Context(), "curl", "--version").Output(); err != nil ||
+		!bytes.Contains(about, []byte(" HTTP2")) {
 		if os.Getenv("CI") != "" {
 			t.Fatal("the curl command, with HTTP/2, is missing: .ci/run installs it")
 		}
@@ -133,7 +135,8 @@ func (c *curl) uploads(name string) {
 	// A body that is refused is not sent.
 	const large = 30 << 20
 	require.NoError(t, os.Truncate(file, large))
-	out, head, err := c.try(nil, "--header", "Expect: 100-continue", "--expect100-timeout", "100", "--upload-file", file, "--write-out", "%{http_code} %{size_upload}", "/up")
+	out, head, err := c.try(nil, "--header", "Expect: 100-continue", "--expect100-timeout", "100", "--upload-file", file,
+		"--write-out", "%{http_code} %{size_upload}", "/up")
 	require.Contains(t, head, strings.ToLower(name)+" 413", "%v", err)
 	// curl 7.88 may drop a body of HTTP/2 that it has not read yet when the stream is reset behind it, and exits with 18.
 	if name == "HTTP/1.1" {
@@ -141,7 +144,8 @@ func (c *curl) uploads(name string) {
 		require.Equal(t, "the body is larger than 20000000 bytes\n413 0", out)
 	}
 
-	out, _ = c.do(io.LimitReader(bytes.NewReader(make([]byte, size)), size), "--upload-file", "-", "/up") // it does not know the length
+	// it does not know the length
+	out, _ = c.do(io.LimitReader(bytes.NewReader(make([]byte, size)), size), "--upload-file", "-", "/up")
 	require.Equal(t, fmt.Sprintf("PUT %d unknown\n", size), out)
 	out, _ = c.do(nil, "--data", `{"id":7}`, "/orders")
 	require.Equal(t, "POST 8 8\n", out)
@@ -158,7 +162,8 @@ func (c *curl) again(name string) {
 	out, _ := c.do(nil, "--data", "body", "--write-out", "connects: %{num_connects}\n", "/[1-300]")
 	check(out, 300)
 	if name == "HTTP/2" {
-		out, _ = c.do(nil, "--parallel", "--parallel-max", "50", "--data", "body", "--write-out", "connects: %{num_connects}\n", "/[1-300]")
+		out, _ = c.do(nil, "--parallel", "--parallel-max", "50", "--data", "body", "--write-out",
+			"connects: %{num_connects}\n", "/[1-300]")
 		check(out, 300)
 	}
 }

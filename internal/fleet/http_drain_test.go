@@ -72,7 +72,8 @@ func (f *flow) over(h *house, end func()) {
 func certified(t *testing.T) (*x509.Certificate, []string) {
 	dir := t.TempDir()
 	cert := testcert.Write(t, dir, "w--acme.w.test", 1)
-	return cert, []string{"PINWHEEL_HTTP_CERT=" + filepath.Join(dir, "cert.pem"), "PINWHEEL_HTTP_KEY=" + filepath.Join(dir, "key.pem")}
+	return cert, []string{"PINWHEEL_HTTP_CERT=" + filepath.Join(dir, "cert.pem"), "PINWHEEL_HTTP_KEY=" + filepath.Join(dir,
+		"key.pem")}
 }
 
 // trust has w speak TLS, in HTTP/2 or in HTTP/1.1.
@@ -120,7 +121,8 @@ func TestSupervisedDrainCutsNoRequest(t *testing.T) {
 	t.Parallel()
 	addr := fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(t))
 	srv := natstest.Start(t)
-	s := startTower(t, "PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_HTTP_ADDR="+addr, "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false", longDrain)
+	s := startTower(t, "PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_HTTP_ADDR="+addr, "PINWHEEL_HTTP_DOMAIN=w.test",
+		"PINWHEEL_HTTP_LOG=false", longDrain)
 	h := &house{t: t}
 	h.connect(srv.URL())
 	f := &flow{web: openWeb(t, addr), reopens: true}

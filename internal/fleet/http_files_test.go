@@ -58,12 +58,14 @@ func TestHTTPFiles(t *testing.T) {
 	w := openWeb(t, h.fleet.HTTPAddr())
 	page := strings.Repeat("<p>home</p>", 1000)
 	dir := project(t, "", map[string]string{
-		"pinwheel.json": `{"assets": {"directory": ".", "notFound": "404-page"}}`, "index.html": page, "404.html": "lost", "_redirects": "/old/* /:splat 301", ".env": "KEY=secret",
+		"pinwheel.json": `{"assets": {"directory": ".", "notFound": "404-page"}}`, "index.html": page, "404.html": "lost",
+		"_redirects": "/old/* /:splat 301", ".env": "KEY=secret",
 	})
 	out := h.deployDir(dir)
 	require.Contains(t, out, "2 files")
 	resp, body := w.ask("GET", "acme/site", "/", "")
-	require.Equal(t, []any{200, page, "text/html; charset=utf-8"}, []any{resp.StatusCode, body, resp.Header.Get("Content-Type")})
+	require.Equal(t, []any{200, page, "text/html; charset=utf-8"},
+		[]any{resp.StatusCode, body, resp.Header.Get("Content-Type")})
 	resp, body = w.ask("GET", "acme/site", "/", "", "Accept-Encoding", "gzip, br")
 	require.Equal(t, "br", resp.Header.Get("Content-Encoding"))
 	require.Less(t, len(body), len(page)/10)
@@ -123,11 +125,13 @@ func TestHandlersReadFiles(t *testing.T) {
 				task: (event: any, env: any) => Promise.all(event.payload.map((path: string) => read(env, path))),
 				scheduled: (event: any, env: any) => read(env, "/one.txt"),
 			}`,
-		"dist/index.html": "home", "dist/about.html": "about", "dist/one.txt": "first", "dist/big.bin": strings.Repeat("0123456789", 200_000), "dist/_headers": "/one.txt\n  X-Own: yes\n",
+		"dist/index.html": "home", "dist/about.html": "about", "dist/one.txt": "first",
+		"dist/big.bin": strings.Repeat("0123456789", 200_000), "dist/_headers": "/one.txt\n  X-Own: yes\n",
 	})
 	h.deployDir(dir)
 	resp, body := w.ask("GET", "acme/app", "/one.txt", "", "Accept-Encoding", "gzip, br")
-	require.Equal(t, []any{200, "first", "handler", "yes", "text/plain; charset=utf-8"}, []any{resp.StatusCode, body, resp.Header.Get("X-By"), resp.Header.Get("X-Own"), resp.Header.Get("Content-Type")})
+	require.Equal(t, []any{200, "first", "handler", "yes", "text/plain; charset=utf-8"},
+		[]any{resp.StatusCode, body, resp.Header.Get("X-By"), resp.Header.Get("X-Own"), resp.Header.Get("Content-Type")})
 	resp, _ = w.ask("GET", "acme/app", "/one.txt", "", "If-None-Match", resp.Header.Get("Etag"))
 	require.Equal(t, 304, resp.StatusCode)
 	resp, body = w.ask("GET", "acme/app", "/big.bin", "", "Range", "bytes=1999990-")
@@ -135,7 +139,8 @@ func TestHandlersReadFiles(t *testing.T) {
 	resp, body = w.ask("GET", "acme/app", "/big.bin", "")
 	require.Equal(t, []any{200, 2_000_000}, []any{resp.StatusCode, len(body)})
 	resp, body = w.ask("GET", "acme/app", "/about.html", "") // the client follows the redirect
-	require.Equal(t, []any{200, "about", "/about", "handler"}, []any{resp.StatusCode, body, resp.Request.URL.Path, resp.Header.Get("X-By")})
+	require.Equal(t, []any{200, "about", "/about", "handler"}, []any{resp.StatusCode, body, resp.Request.URL.Path,
+		resp.Header.Get("X-By")})
 	resp, _ = w.ask("POST", "acme/app", "/one.txt", "x")
 	require.Equal(t, []any{405, "handler"}, []any{resp.StatusCode, resp.Header.Get("X-By")})
 
@@ -169,7 +174,8 @@ func TestHTTPFilesWithAToken(t *testing.T) {
 		"dist/private.js": "private", "dist/public/a.js": "public",
 	})
 	h.deployDir(dir)
-	for path, status := range map[string]int{"/private.js": 401, "/public/a.js": 200, "/public/%2e%2e/private.js": 401, "/public/..%2fprivate.js": 401} {
+	for path, status := range map[string]int{"/private.js": 401, "/public/a.js": 200, "/public/%2e%2e/private.js": 401,
+		"/public/..%2fprivate.js": 401} {
 		resp, _ := w.ask("GET", "acme/site", path, "")
 		require.Equal(t, status, resp.StatusCode, path)
 	}
@@ -250,7 +256,8 @@ func TestHTTPFileRoutes(t *testing.T) {
 		var out bytes.Buffer
 		cfg := h.fleet.cfg
 		cfg.NatsURL = h.fleet.URL()
-		require.NotZero(t, runCommand(cfg, []string{"deploy", dir, "--owner", "acme"}, strings.NewReader(""), &out, &out), files)
+		require.NotZero(t, runCommand(cfg, []string{"deploy", dir, "--owner", "acme"}, strings.NewReader(""), &out, &out),
+			files)
 		require.Contains(t, out.String(), want, files)
 		if err == nil {
 			project(t, dir, map[string]string{path: string(before)})

@@ -51,10 +51,12 @@ func understood(data []byte) (said []string, codes []int) {
 	var kind byte // of the message that is not complete; 0 = there is none
 	var message []byte
 	for len(data) >= 2 {
-		last, reserved, op, masked, size := data[0]&0x80 != 0, data[0]&0x70 != 0, data[0]&0xf, data[1]&0x80 != 0, uint64(data[1]&0x7f)
+		last, reserved, op, masked, size := data[0]&0x80 != 0, data[0]&0x70 != 0, data[0]&0xf, data[1]&0x80 != 0, uint64(
+			data[1]&0x7f)
 		control := op >= 8
 		switch {
-		case reserved, !masked, op > 2 && !control, op > 10, control && (!last || size > 125), op == 0 && kind == 0, (op == 1 || op == 2) && kind != 0:
+		case reserved, !masked, op > 2 && !control, op > 10, control && (!last || size > 125), op == 0 && kind == 0,
+			(op == 1 || op == 2) && kind != 0:
 			return said, wrong
 		}
 		data = data[2:]

@@ -48,14 +48,16 @@ func TestHTTPToken(t *testing.T) {
 	h.deploy("acme", "site", `export default { fetch: (r) => new Response(new URL(r.url).pathname) }`,
 		`{"secrets": ["TOKEN"], "http": {"auth": "TOKEN", "public": {"GET": ["/health"]}, "cors": "reflective"}}`)
 	resp, body := w.ask("GET", "acme/site", "/", "", "Origin", "https://page.example")
-	require.Equal(t, []any{401, "https://page.example"}, []any{resp.StatusCode, resp.Header.Get("Access-Control-Allow-Origin")}, body)
+	require.Equal(t, []any{401, "https://page.example"},
+		[]any{resp.StatusCode, resp.Header.Get("Access-Control-Allow-Origin")}, body)
 	_, body = w.ask("GET", "acme/site", "/health", "")
 	require.Equal(t, "/health", body)
 	resp, _ = w.ask("GET", "acme/site", "/health/%2e%2e/admin", "")
 	require.Equal(t, 401, resp.StatusCode, "the worker would see /admin")
 	_, body = w.ask("GET", "acme/site", "/admin", "", "Authorization", "Bearer first")
 	require.Equal(t, "/admin", body)
-	resp, _ = w.ask("OPTIONS", "acme/site", "/admin", "", "Origin", "https://page.example", "Access-Control-Request-Method", "PUT")
+	resp, _ = w.ask("OPTIONS", "acme/site", "/admin", "", "Origin", "https://page.example",
+		"Access-Control-Request-Method", "PUT")
 	require.Equal(t, []any{204, "PUT"}, []any{resp.StatusCode, resp.Header.Get("Access-Control-Allow-Methods")})
 
 	h.secret("acme", "TOKEN", "second")
@@ -75,7 +77,8 @@ func TestHTTPRoutes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "shop.js")
 	require.NoError(t, os.WriteFile(path, []byte(`export default { fetch: (r) => new Response("shop " + r.url) }`), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.pinwheel.json"), []byte(`{"http": {"routes": ["shop.acme.example/*"]}}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.pinwheel.json"),
+		[]byte(`{"http": {"routes": ["shop.acme.example/*"]}}`), 0o600))
 	code, _, errs := h.command("", "deploy", path, "--owner", "acme")
 	require.NotZero(t, code)
 	require.Contains(t, errs, "http.routes[0] is shop.acme.example/*: the owner may not have host shop.acme.example: an operator grants it with 'pinwheel owners set OWNER --hosts shop.acme.example'")
@@ -109,7 +112,8 @@ func TestHTTPRoutes(t *testing.T) {
 // Stored requests of owners whose inboxes the fleet tells apart, with bodies that do not fit a message.
 func TestStoredRequests(t *testing.T) {
 	t.Parallel()
-	for file, prefixes := range map[string]config.List{"users.conf": {"_INBOX.{owner}."}, "accounts.conf": {"_INBOX.{owner}.", "_R_."}} {
+	for file, prefixes := range map[string]config.List{"users.conf": {"_INBOX.{owner}."},
+		"accounts.conf": {"_INBOX.{owner}.", "_R_."}} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			url := natstest.StartConfigured(t, "../../deploy/nats/"+file)
@@ -225,7 +229,8 @@ func TestRoutesByTheOwnerAPI(t *testing.T) {
 	require.Contains(t, failure, "the owner may not have host a.example")
 	code, _, errs := h.command("", "owners", "set", "acme", "--hosts", "a.example")
 	require.Zero(t, code, errs)
-	r.Bundle = uploaded(t, h.nc, "acme", "w", `export default { fetch: () => new Response("x") }`).Bundle // an answered deploy has removed it
+	// an answered deploy has removed it
+	r.Bundle = uploaded(t, h.nc, "acme", "w", `export default { fetch: () => new Response("x") }`).Bundle
 	_, failure = deployAsOwner(t, h.nc, "acme", r)
 	require.Empty(t, failure)
 }

@@ -86,15 +86,18 @@ func TestHTTP(t *testing.T) {
 	}`)
 	h.deploy("acme", "loops", `export default { fetch() { for (;;); } }`, `{"limits": {"cpuMs": 50}}`)
 	resp, body := w.ask("POST", "acme/api", "/orders?x=1", `{"id":7}`, "Authorization", "Bearer x", "X-Real-Ip", "6.6.6.6")
-	require.Equal(t, []any{201, "1", "application/json"}, []any{resp.StatusCode, resp.Header.Get("X-One"), resp.Header.Get("Content-Type")}, body)
+	require.Equal(t, []any{201, "1", "application/json"}, []any{resp.StatusCode, resp.Header.Get("X-One"),
+		resp.Header.Get("Content-Type")}, body)
 	var doc struct {
 		Method, URL, Body string
 		Seen              map[string]string
 	}
 	require.NoError(t, json.Unmarshal([]byte(body), &doc))
-	require.Equal(t, []string{"POST", "http://api--acme.w.test/orders?x=1", `{"id":7}`}, []string{doc.Method, doc.URL, doc.Body})
+	require.Equal(t, []string{"POST", "http://api--acme.w.test/orders?x=1", `{"id":7}`},
+		[]string{doc.Method, doc.URL, doc.Body})
 	require.Equal(t, []string{"Bearer x", "127.0.0.1", "127.0.0.1", "api--acme.w.test", resp.Header.Get("Event-Id")},
-		[]string{doc.Seen["authorization"], doc.Seen["x-real-ip"], doc.Seen["x-forwarded-for"], doc.Seen["host"], doc.Seen["event-id"]})
+		[]string{doc.Seen["authorization"], doc.Seen["x-real-ip"], doc.Seen["x-forwarded-for"], doc.Seen["host"],
+			doc.Seen["event-id"]})
 	require.NotEmpty(t, doc.Seen["event-id"])
 
 	resp, body = w.ask("HEAD", "acme/api", "/", "")
@@ -193,7 +196,8 @@ func startWeb(t testing.TB, url string, env ...string) (*os.Process, string) {
 		if addr, ok := line["http"].(string); ok {
 			at <- addr
 		}
-	}, url, append([]string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false"}, env...)...)
+	}, url, append([]string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test",
+		"PINWHEEL_HTTP_LOG=false"}, env...)...)
 	return cmd.Process, <-at
 }
 
@@ -225,8 +229,10 @@ func (f *flow) begin(clients int) {
 // one sends a request. It returns false when nobody accepts connections.
 func (f *flow) one(id string) bool {
 	reused := false
-	trace := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
-	r, err := http.NewRequestWithContext(trace, http.MethodPost, cmp.Or(f.scheme, "http")+"://w--acme.w.test/", strings.NewReader(id))
+	trace := httptrace.WithClientTrace(context.Background(),
+		&httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
+	r, err := http.NewRequestWithContext(trace, http.MethodPost, cmp.Or(f.scheme, "http")+"://w--acme.w.test/",
+		strings.NewReader(id))
 	if err != nil {
 		f.web.t.Error(err)
 		return false
@@ -260,7 +266,8 @@ func (f *flow) one(id string) bool {
 // The processes of a supervisor share a socket. When one is killed, its requests fail and the others are answered.
 func TestSupervisedHTTP(t *testing.T) {
 	t.Parallel()
-	s := startTower(t, "PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false", "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t))
+	s := startTower(t, "PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false",
+		"PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t))
 	h := &house{t: t}
 	h.connect(s.url)
 	h.deploy("acme", "w", `export default { fetch: async (request) => new Response("did " + await request.text()) }`)

@@ -48,7 +48,8 @@ func TestImportsOfABundle(t *testing.T) {
 	check, err := isolates.OpenChecker(nil, nil, nil)
 	require.NoError(t, err)
 	defer check.Close()
-	has, err := check.Check(context.Background(), &events.Worker{Owner: "acme", Name: "bundled", Code: b.Code, File: b.File})
+	has, err := check.Check(context.Background(), &events.Worker{Owner: "acme", Name: "bundled", Code: b.Code,
+		File: b.File})
 	require.NoError(t, err, "%s", b.Code)
 	require.Equal(t, events.Handlers{Kinds: []events.Kind{events.Fetch}}, has)
 }

@@ -41,7 +41,8 @@ type members struct {
 // openMembers subscribes to the announcements.
 func (p *Process) openMembers() (*members, error) {
 	m := &members{
-		nc: p.nc, subject: control.MembersSubject(p.cfg.Prefix), self: control.Member{ID: nats.NewInbox(), Node: nodeName()}, seen: map[control.Member]int64{}, reported: 1,
+		nc: p.nc, subject: control.MembersSubject(p.cfg.Prefix), self: control.Member{ID: nats.NewInbox(), Node: nodeName()},
+		seen: map[control.Member]int64{}, reported: 1,
 		set: func(n int) {
 			p.log.Info().Int("processes", n).Msg("processes of the fleet")
 			p.dispatch.SetProcesses(n)
@@ -119,6 +120,7 @@ func (m *members) known() []control.Member {
 			all = append(all, member)
 		}
 	}
-	slices.SortFunc(all, func(a, b control.Member) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all,
+		func(a, b control.Member) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.ID, b.ID)) })
 	return all
 }

@@ -71,7 +71,8 @@ func TestDeployWaitsForAllProcesses(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "export default { fetch: () => new Response('%d') }", n), 0o600))
 		var o, e bytes.Buffer
 		cfg := h.fleet.cfg
-		require.Zero(t, runCommand(cfg, []string{"deploy", path, "--owner", "acme"}, strings.NewReader(""), &o, &e), e.String())
+		require.Zero(t, runCommand(cfg, []string{"deploy", path, "--owner", "acme"}, strings.NewReader(""), &o, &e),
+			e.String())
 		return o.String(), e.String()
 	}
 	out, errs := deploy(1)
@@ -88,7 +89,8 @@ func TestDeployWaitsForAllProcesses(t *testing.T) {
 	out, _ = deploy(2)
 	require.Regexp(t, `^unchanged acme/w version 2-\S+ \(fetch\), active in 3 of 3 processes\n$`, out)
 
-	require.NoError(t, other.Process.Signal(os.Interrupt)) // a draining process is not waited for, and not reported as missing
+	// a draining process is not waited for, and not reported as missing
+	require.NoError(t, other.Process.Signal(os.Interrupt))
 	out, errs = deploy(3)
 	require.Regexp(t, `, active in [23] of [23] processes\n$`, out, errs)
 	require.Empty(t, errs)
@@ -101,7 +103,8 @@ func TestProcessThatLeftIsNotWaitedFor(t *testing.T) {
 	srv := natstest.Start(t)
 	nc := natstest.Connect(t, srv)
 	say := func(version string, number int, left []string, known ...control.Member) *nats.Msg {
-		body, err := json.Marshal(control.ActiveVersion{Member: known[0], Version: version, Number: number, Processes: known, Left: left})
+		body, err := json.Marshal(control.ActiveVersion{Member: known[0], Version: version, Number: number, Processes: known,
+			Left: left})
 		require.NoError(t, err)
 		return &nats.Msg{Data: body}
 	}
@@ -121,7 +124,8 @@ func TestProcessThatLeftIsNotWaitedFor(t *testing.T) {
 	defer func() { _ = sub.Unsubscribe() }()
 	require.NoError(t, nc.Flush())
 	c := control.NewClient(nc, "pinwheel", "")
-	a, err := c.Await(t.Context(), "acme/w", events.Deployment{Number: 2, Split: []events.Share{{Version: "2-b", Percent: 100}}})
+	a, err := c.Await(t.Context(), "acme/w",
+		events.Deployment{Number: 2, Split: []events.Share{{Version: "2-b", Percent: 100}}})
 	require.NoError(t, err)
 	require.Equal(t, "active in 1 of 1 process", a.String())
 }

@@ -21,7 +21,8 @@ func openTelemetry(p *Process) (err error) {
 		return err
 	}
 	p.telemetry, err = telemetry.Open(context.Background(), telemetry.Config{
-		Settings: settings, Version: config.Version(), Node: nodeName(), OwnerRate: p.cfg.TraceOwnerRate, Gatherer: p.registry, Log: p.log,
+		Settings: settings, Version: config.Version(), Node: nodeName(), OwnerRate: p.cfg.TraceOwnerRate,
+		Gatherer: p.registry, Log: p.log,
 	})
 	if err != nil {
 		return err

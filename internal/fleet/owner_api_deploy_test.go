@@ -36,7 +36,8 @@ func uploaded(t *testing.T, nc *nats.Conn, owner, worker, code string) control.D
 }
 
 // deployAsOwner sends a request to deploy to the owner API.
-func deployAsOwner(t *testing.T, nc *nats.Conn, owner string, r control.DeployVersion) (d control.DeployedVersion, failure string) {
+func deployAsOwner(t *testing.T, nc *nats.Conn, owner string,
+	r control.DeployVersion) (d control.DeployedVersion, failure string) {
 	t.Helper()
 	body, err := json.Marshal(r)
 	require.NoError(t, err)
@@ -164,13 +165,14 @@ func TestUploadsThatLie(t *testing.T) {
 		change func(*control.DeployVersion)
 		want   string
 	}{
-		"another hash":        {func(r *control.DeployVersion) { r.Bundle.SHA256 = strings.Repeat("0", 64) }, "400 bundle "},
-		"no hash":             {func(r *control.DeployVersion) { r.Bundle.SHA256 = "" }, "400 bundle.sha256"},
-		"less":                {func(r *control.DeployVersion) { r.Bundle.Code++ }, "400 bundle "},
-		"more":                {func(r *control.DeployVersion) { r.Bundle.Code-- }, "400 bundle "},
-		"no code":             {func(r *control.DeployVersion) { r.Bundle.Code = 0 }, "400 bundle.code is 0"},
-		"too much code":       {func(r *control.DeployVersion) { r.Bundle.Code = 1 << 40 }, "400 bundle.code is 1099511627776"},
-		"below zero":          {func(r *control.DeployVersion) { r.Bundle.Code, r.Bundle.SourceMap = len(goodVersion)+1, -1 }, "400 bundle.sourceMap is -1"},
+		"another hash":  {func(r *control.DeployVersion) { r.Bundle.SHA256 = strings.Repeat("0", 64) }, "400 bundle "},
+		"no hash":       {func(r *control.DeployVersion) { r.Bundle.SHA256 = "" }, "400 bundle.sha256"},
+		"less":          {func(r *control.DeployVersion) { r.Bundle.Code++ }, "400 bundle "},
+		"more":          {func(r *control.DeployVersion) { r.Bundle.Code-- }, "400 bundle "},
+		"no code":       {func(r *control.DeployVersion) { r.Bundle.Code = 0 }, "400 bundle.code is 0"},
+		"too much code": {func(r *control.DeployVersion) { r.Bundle.Code = 1 << 40 }, "400 bundle.code is 1099511627776"},
+		"below zero": {func(r *control.DeployVersion) { r.Bundle.Code, r.Bundle.SourceMap = len(goodVersion)+1, -1 },
+			"400 bundle.sourceMap is -1"},
 		"too much map":        {func(r *control.DeployVersion) { r.Bundle.SourceMap = 1 << 40 }, "400 bundle.sourceMap"},
 		"more parts":          {func(r *control.DeployVersion) { r.Bundle.Parts = 2 }, "400 part 1 of 2 of bundle"},
 		"no parts":            {func(r *control.DeployVersion) { r.Bundle.Parts = 0 }, "400 bundle.parts is 0"},
@@ -185,23 +187,29 @@ func TestUploadsThatLie(t *testing.T) {
 		"long file":           {func(r *control.DeployVersion) { r.File = strings.Repeat("x", 300) + ".js" }, "400 file"},
 		"no such mode":        {func(r *control.DeployVersion) { r.Spec.Mode = "root" }, `400 mode "root"`},
 		"limits":              {func(r *control.DeployVersion) { r.Spec.Limits.HeapMB = 1 << 20 }, "400 limits.heapMB"},
-		"cron":                {func(r *control.DeployVersion) { r.Spec.Schedules = []events.Schedule{{Name: "a", Cron: "x"}} }, "400 schedules[0]"},
-		"queue of another":    {func(r *control.DeployVersion) { r.Spec.Queues = map[string]string{"Q": "beta/w"} }, "400 queues.Q"},
-		"vars":                {func(r *control.DeployVersion) { r.Spec.Vars = map[string]string{"A": strings.Repeat("x", 200<<10)} }, "400 vars"},
-		"var like a secret":   {func(r *control.DeployVersion) { r.Spec.Vars = map[string]string{"API_KEY": "s3cret"} }, "400 vars.API_KEY looks like a secret"},
-		"missing secret":      {func(r *control.DeployVersion) { r.Spec.Secrets = []string{"NONE"} }, "409 acme/w is refused: it names the secret NONE"},
-		"tag":                 {func(r *control.DeployVersion) { r.Tag = strings.Repeat("x", 101) }, "400 tag"},
-		"by":                  {func(r *control.DeployVersion) { r.By = strings.Repeat("x", 1001) }, "400 by"},
-		"percent":             {func(r *control.DeployVersion) { r.Percent = -1 }, "400 percent"},
-		"steps":               {func(r *control.DeployVersion) { r.Steps = make([]events.Step, 100) }, "400 steps"},
-		"two ways":            {func(r *control.DeployVersion) { r.UploadOnly, r.Percent = true, 10 }, "400 uploadOnly, percent and steps"},
-		"guard of nothing":    {func(r *control.DeployVersion) { r.Guard.Failures = 2 }, "400 guard needs steps"},
-		"share of nothing":    {func(r *control.DeployVersion) { r.Percent = 10 }, "409 "},
-		"map with escapes":    {sourceMap(`{"version":3,"sources":["\u001b[2J.ts"],"mappings":"AAAA"}`), "400 source map: sources[0]"},
-		"map with sections":   {sourceMap(`{"version":3,"sections":[{"map":{"version":3,"sources":["\u001b"],"mappings":"AAAA"}}]}`), "400 source map: sections"},
-		"map of depth":        {sourceMap(strings.Repeat("[", 20_000)), "400 source map"},
-		"map that is none":    {sourceMap(`{"version":9,"mappings":"AAAA"}`), "400 source map"},
-		"map is no text":      {sourceMap("\xff\xfe"), "400 code and source map must be UTF-8"},
+		"cron": {func(r *control.DeployVersion) { r.Spec.Schedules = []events.Schedule{{Name: "a", Cron: "x"}} },
+			"400 schedules[0]"},
+		"queue of another": {func(r *control.DeployVersion) { r.Spec.Queues = map[string]string{"Q": "beta/w"} },
+			"400 queues.Q"},
+		"vars": {func(r *control.DeployVersion) { r.Spec.Vars = map[string]string{"A": strings.Repeat("x", 200<<10)} },
+			"400 vars"},
+		"var like a secret": {func(r *control.DeployVersion) { r.Spec.Vars = map[string]string{"API_KEY": "s3cret"} },
+			"400 vars.API_KEY looks like a secret"},
+		"missing secret": {func(r *control.DeployVersion) { r.Spec.Secrets = []string{"NONE"} },
+			"409 acme/w is refused: it names the secret NONE"},
+		"tag":     {func(r *control.DeployVersion) { r.Tag = strings.Repeat("x", 101) }, "400 tag"},
+		"by":      {func(r *control.DeployVersion) { r.By = strings.Repeat("x", 1001) }, "400 by"},
+		"percent": {func(r *control.DeployVersion) { r.Percent = -1 }, "400 percent"},
+		"steps":   {func(r *control.DeployVersion) { r.Steps = make([]events.Step, 100) }, "400 steps"},
+		"two ways": {func(r *control.DeployVersion) { r.UploadOnly, r.Percent = true, 10 },
+			"400 uploadOnly, percent and steps"},
+		"guard of nothing":  {func(r *control.DeployVersion) { r.Guard.Failures = 2 }, "400 guard needs steps"},
+		"share of nothing":  {func(r *control.DeployVersion) { r.Percent = 10 }, "409 "},
+		"map with escapes":  {sourceMap(`{"version":3,"sources":["\u001b[2J.ts"],"mappings":"AAAA"}`), "400 source map: sources[0]"},
+		"map with sections": {sourceMap(`{"version":3,"sections":[{"map":{"version":3,"sources":["\u001b"],"mappings":"AAAA"}}]}`), "400 source map: sections"},
+		"map of depth":      {sourceMap(strings.Repeat("[", 20_000)), "400 source map"},
+		"map that is none":  {sourceMap(`{"version":9,"mappings":"AAAA"}`), "400 source map"},
+		"map is no text":    {sourceMap("\xff\xfe"), "400 code and source map must be UTF-8"},
 	} {
 		r := uploaded(t, h.nc, "acme", "w", goodVersion)
 		c.change(&r)

@@ -27,7 +27,8 @@ func openFiles(t *testing.T) (h *house, url string) {
 	t.Helper()
 	url = natstest.StartConfigured(t, "../../deploy/nats/users.conf")
 	return openHouse(t, withWeb, func(c *config.Config) {
-		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", config.List{"_INBOX.{owner}."}, 256<<20
+		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", config.List{
+			"_INBOX.{owner}."}, 256<<20
 	}), url
 }
 
@@ -35,7 +36,8 @@ func openFiles(t *testing.T) (h *house, url string) {
 func (h *house) deployBy(owner, dir string, args ...string) (code int, out string) {
 	h.t.Helper()
 	cfg := h.fleet.cfg
-	cfg.NatsUser, cfg.NatsPassword, cfg.Owner, cfg.ReplyPrefixes = owner, owner+"-secret", owner, config.Default().ReplyPrefixes
+	cfg.NatsUser, cfg.NatsPassword, cfg.Owner, cfg.ReplyPrefixes = owner, owner+"-secret", owner, config.Default().
+		ReplyPrefixes
 	var b bytes.Buffer
 	code = runCommand(cfg, append([]string{"deploy", dir}, args...), strings.NewReader(""), &b, &b)
 	return code, b.String()
@@ -56,7 +58,8 @@ func TestAnOwnerDeploysFiles(t *testing.T) {
 	dir := project(t, "", map[string]string{
 		"pinwheel.json":   `{"main": "app.js", "assets": {"directory": "dist", "binding": "ASSETS"}}`,
 		"app.js":          `export default { fetch: (request, env) => env.ASSETS.fetch("http://h/other") }`,
-		"dist/index.html": strings.Repeat("<p>home</p>", 1000), "dist/other.html": "other", "dist/empty.txt": "", "dist/big.bin": big, "dist/same.bin": big,
+		"dist/index.html": strings.Repeat("<p>home</p>", 1000), "dist/other.html": "other", "dist/empty.txt": "",
+		"dist/big.bin": big, "dist/same.bin": big,
 		"dist/_redirects": "/old /other",
 	})
 	code, out := h.deployBy("acme", dir, "--dry-run")
@@ -68,7 +71,8 @@ func TestAnOwnerDeploysFiles(t *testing.T) {
 	code, out = h.deployBy("acme", dir)
 	require.Zero(t, code, out)
 	require.Contains(t, out, "stored 3 files, ", "their list is not counted")
-	for path, want := range map[string]string{"/": strings.Repeat("<p>home</p>", 1000), "/other": "other", "/empty.txt": "", "/big.bin": big, "/same.bin": big, "/old": "other", "/none": "other"} {
+	for path, want := range map[string]string{"/": strings.Repeat("<p>home</p>", 1000), "/other": "other",
+		"/empty.txt": "", "/big.bin": big, "/same.bin": big, "/old": "other", "/none": "other"} {
 		resp, body := w.ask("GET", "acme/site", path, "")
 		require.Equal(t, 200, resp.StatusCode, path)
 		require.Equal(t, want, body, path)
@@ -106,7 +110,8 @@ func TestAnOwnerDeploysFiles(t *testing.T) {
 	code, out = h.deployBy("acme", dir)
 	require.Zero(t, code, out)
 	require.Equal(t, control.MissingHashes{Missing: []string{}}, missingOf(t, acme, "acme", assetsHash(big)))
-	require.Equal(t, control.MissingHashes{Missing: []string{assetsHash(big)}}, missingOf(t, as(t, h.fleet.cfg.NatsURL, "beta"), "beta", assetsHash(big)), "owners share nothing")
+	require.Equal(t, control.MissingHashes{Missing: []string{assetsHash(big)}},
+		missingOf(t, as(t, h.fleet.cfg.NatsURL, "beta"), "beta", assetsHash(big)), "owners share nothing")
 }
 
 func assetsHash(data string) string {
@@ -157,18 +162,19 @@ func TestFilesThatLie(t *testing.T) {
 		change func(*control.StoreFiles)
 		want   string
 	}{
-		"another hash":  {func(r *control.StoreFiles) { r.Files[0].SHA256 = strings.Repeat("0", 64) }, `400 file "0000`},
-		"no hash":       {func(r *control.StoreFiles) { r.Files[0].SHA256 = "../x" }, "400 files"},
-		"key of parts":  {func(r *control.StoreFiles) { r.Files[0].SHA256 = "beta." + strings.Repeat("0", 59) }, "400 files"},
-		"less":          {func(r *control.StoreFiles) { r.Files[0].Size++ }, "400 body "},
-		"more":          {func(r *control.StoreFiles) { r.Files[0].Size-- }, "400 body "},
-		"below zero":    {func(r *control.StoreFiles) { r.Files[0].Size = -1 }, "400 files"},
-		"too large":     {func(r *control.StoreFiles) { r.Files[0].Size = 26 << 20 }, "400 files: size is 27262976"},
-		"overflow":      {func(r *control.StoreFiles) { r.Files[0].Size = 1 << 62 }, "400 files"},
-		"shifted":       {func(r *control.StoreFiles) { r.Files[0].Size--; r.Files[1].Size++ }, "400 file "},
-		"none":          {func(r *control.StoreFiles) { r.Files = nil }, "400 files"},
-		"many":          {func(r *control.StoreFiles) { r.Files = make([]control.UploadedFile, 1001) }, "400 files"},
-		"too much":      {func(r *control.StoreFiles) { r.Files[0].Size, r.Files[1].Size = 25<<20, 25<<20 }, "400 files have more than 26214400"},
+		"another hash": {func(r *control.StoreFiles) { r.Files[0].SHA256 = strings.Repeat("0", 64) }, `400 file "0000`},
+		"no hash":      {func(r *control.StoreFiles) { r.Files[0].SHA256 = "../x" }, "400 files"},
+		"key of parts": {func(r *control.StoreFiles) { r.Files[0].SHA256 = "beta." + strings.Repeat("0", 59) }, "400 files"},
+		"less":         {func(r *control.StoreFiles) { r.Files[0].Size++ }, "400 body "},
+		"more":         {func(r *control.StoreFiles) { r.Files[0].Size-- }, "400 body "},
+		"below zero":   {func(r *control.StoreFiles) { r.Files[0].Size = -1 }, "400 files"},
+		"too large":    {func(r *control.StoreFiles) { r.Files[0].Size = 26 << 20 }, "400 files: size is 27262976"},
+		"overflow":     {func(r *control.StoreFiles) { r.Files[0].Size = 1 << 62 }, "400 files"},
+		"shifted":      {func(r *control.StoreFiles) { r.Files[0].Size--; r.Files[1].Size++ }, "400 file "},
+		"none":         {func(r *control.StoreFiles) { r.Files = nil }, "400 files"},
+		"many":         {func(r *control.StoreFiles) { r.Files = make([]control.UploadedFile, 1001) }, "400 files"},
+		"too much": {func(r *control.StoreFiles) { r.Files[0].Size, r.Files[1].Size = 25<<20, 25<<20 },
+			"400 files have more than 26214400"},
 		"more parts":    {func(r *control.StoreFiles) { r.Parts = 2 }, "400 part 1 of 2 of body"},
 		"no parts":      {func(r *control.StoreFiles) { r.Parts = 0 }, "400 body "},
 		"wildcard id":   {func(r *control.StoreFiles) { r.ID = "*" }, "400 id"},
@@ -250,7 +256,8 @@ func TestFilesThatLie(t *testing.T) {
 		}
 		require.LessOrEqual(t, h.bytesOf("beta"), int64(100_000))
 	}
-	require.Contains(t, storeAsOwner(t, beta, "beta", storing(t, beta, "beta", strings.Repeat("x", 100_000))), "403 files of owner beta are refused: ")
+	require.Contains(t, storeAsOwner(t, beta, "beta", storing(t, beta, "beta", strings.Repeat("x", 100_000))),
+		"403 files of owner beta are refused: ")
 	require.Positive(t, h.bytesOf("beta"), "what can never fit makes no room")
 }
 

@@ -25,10 +25,13 @@ func (h *house) layFor(owner string) uint64 {
 	h.t.Helper()
 	s := events.Subjects(events.DefaultPrefix)
 	d := &events.DeadLetter{
-		Owner: owner, Worker: "gone", Kind: "task", EventID: "e", Failure: *events.NewFailure(events.ReasonNoWorker, "secret of "+owner, ""),
-		Attempts: 1, FirstAt: time.Now(), At: time.Now(), Stream: events.StreamEvents, StreamSeq: uint64(time.Now().UnixNano()), Body: []byte(`{"n":1}`),
+		Owner: owner, Worker: "gone", Kind: "task", EventID: "e", Failure: *events.NewFailure(events.ReasonNoWorker,
+			"secret of "+owner, ""),
+		Attempts: 1, FirstAt: time.Now(), At: time.Now(), Stream: events.StreamEvents,
+		StreamSeq: uint64(time.Now().UnixNano()), Body: []byte(`{"n":1}`),
 	}
-	ack, err := h.js.PublishMsg(h.t.Context(), &nats.Msg{Subject: s.DeadLetter(d, d.Failure.Reason), Header: nats.Header(d.Encode()), Data: d.Body})
+	ack, err := h.js.PublishMsg(h.t.Context(), &nats.Msg{Subject: s.DeadLetter(d, d.Failure.Reason),
+		Header: nats.Header(d.Encode()), Data: d.Body})
 	require.NoError(h.t, err)
 	return ack.Sequence
 }
@@ -41,7 +44,8 @@ func askAsOwner(t *testing.T, nc *nats.Conn, owner, name, body string) (answer, 
 	require.Eventually(t, func() bool {
 		var err error
 		r, err = nc.Request("pinwheel.owner."+owner+"."+name, []byte(body), patience)
-		return err != nil || r.Header.Get(micro.ErrorCodeHeader) != "429" && !strings.Contains(r.Header.Get(micro.ErrorHeader), "requests under way")
+		return err != nil || r.Header.Get(micro.ErrorCodeHeader) != "429" &&
+			!strings.Contains(r.Header.Get(micro.ErrorHeader), "requests under way")
 	}, patience, 20*time.Millisecond)
 	require.NotNil(t, r, name)
 	if code := r.Header.Get(micro.ErrorCodeHeader); code != "" {
@@ -167,59 +171,94 @@ func (h *house) ownAPI(t *testing.T, acme *nats.Conn, mine uint64) {
 func (h *house) foreignAPI(t *testing.T, acme, beta *nats.Conn, foreign uint64) {
 	h2 := h.layFor("acme")
 	bodies := map[string][][2]string{ // endpoint → bodies, and what must be in the refusal
-		"workers.list":     {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"owner":">"}`, "403"}},
-		"workers.find":     {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"match":"beta","only":"beta"}`, "400 unknown field"}},
-		"dead.counts":      {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}, {`{"owner":"~"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"kind":"*"}`, "400 kind"}},
-		"workers.versions": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"/w"}`, "403"}, {`{}`, "400"}},
-		"workers.active":   {{`{"worker":"beta/w"}`, "403"}},
-		"workers.flow":     {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/w"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"*"}`, "400"}},
-		"storage":          {{`{"owner":"beta"}`, "400"}},
-		"versions.list":    {{`{"worker":"beta/w"}`, "403"}},
-		"versions.show":    {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"w","version":"9"}`, "404"}, {`{"worker":"w","code":true,"from":-1}`, "400 from"}, {`{"worker":"w","code":true,"from":9999999}`, "400 from"}},
+		"workers.list": {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"owner":">"}`, "403"}},
+		"workers.find": {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"},
+			{`{"match":"beta","only":"beta"}`, "400 unknown field"}},
+		"dead.counts": {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}, {`{"owner":"~"}`, "403"},
+			{`{"owner":"*"}`, "403"}, {`{"kind":"*"}`, "400 kind"}},
+		"workers.versions": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"/w"}`, "403"},
+			{`{}`, "400"}},
+		"workers.active": {{`{"worker":"beta/w"}`, "403"}},
+		"workers.flow": {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/w"}`, "403"}, {`{"owner":"*"}`, "403"},
+			{`{"worker":"*/w"}`, "403"}, {`{"worker":"*"}`, "400"}},
+		"storage":       {{`{"owner":"beta"}`, "400"}},
+		"versions.list": {{`{"worker":"beta/w"}`, "403"}},
+		"versions.show": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"w","version":"9"}`, "404"},
+			{`{"worker":"w","code":true,"from":-1}`, "400 from"}, {`{"worker":"w","code":true,"from":9999999}`, "400 from"}},
 		"deployments.list": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}},
 		"deployments.promote": {
-			{`{"worker":"beta/w","version":"1"}`, "403"}, {`{"worker":"w","version":"9"}`, "404"}, {`{"worker":"w","version":"1","percent":1000}`, "409"},
+			{`{"worker":"beta/w","version":"1"}`, "403"}, {`{"worker":"w","version":"9"}`, "404"},
+			{`{"worker":"w","version":"1","percent":1000}`, "409"},
 			{`{"worker":"w","version":"1","percent":50}`, "409"},
 		},
-		"deployments.rollback": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"w","version":"../1"}`, "404"}, {`{"worker":"w"}`, "409"}},
-		"deployments.alias":    {{`{"worker":"beta/w","alias":"x","version":"1"}`, "403"}, {`{"worker":"w","alias":"1","version":"1"}`, "409"}},
-		"workers.rm":           {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"none"}`, "404"}, {`{}`, "400"}},
-		"versions.preview":     {{`{"worker":"beta/w","version":"1"}`, "403"}, {`{"worker":"w","version":"9"}`, "404"}, {`{"worker":"w","version":"1","for":"1s"}`, "400 for"}},
-		"workers.reset":        {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"none"}`, "404"}},
-		"versions.deploy":      {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"owner":"beta","worker":"w"}`, "400"}, {`{"worker":"w","bundle":{"id":"beta.x"}}`, "400 bundle.id"}},
-		"files.missing":        {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"hashes":["beta.x"]}`, "400 hashes"}, {`{"door":false}`, "400 unknown field"}},
-		"files.store":          {{`{"owner":"beta"}`, "403"}, {`{"owner":">"}`, "403"}, {`{"id":"beta.x"}`, "400 id"}, {`{"id":"x"}`, "400 files"}},
-		"secrets.keys":         {{`{"owner":"beta"}`, "400"}},
-		"secrets.list":         {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}},
-		"secrets.set":          {{`{"owner":"beta","name":"A","sealed":"eA=="}`, "403"}, {`{"name":"A","sealed":"eA==","worker":"beta/w"}`, "400"}},
-		"secrets.rm":           {{`{"owner":"beta","name":"A"}`, "403"}, {`{"name":"A"}`, "404"}},
-		"tail":                 {{`{"owner":"beta","id":"0123456789abcdef"}`, "403"}, {`{"worker":"beta/w","id":"0123456789abcdef"}`, "403"}, {`{"id":"beta.0123456789abcdef"}`, "400"}},
-		"schedules.list":       {{`{"owner":"beta"}`, "403"}},
-		"schedules.next":       {{`{"worker":"beta/w","name":"night"}`, "403"}},
-		"schedules.waiting":    {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/w"}`, "403"}, {`{"owner":"acme","worker":"beta/w"}`, "403"}},
-		"schedules.cancel":     {{`{"worker":"beta/w","id":"x"}`, "403"}},
-		"schedules.pause":      {{`{"worker":"beta/w","name":"night"}`, "403"}},
-		"schedules.resume":     {{`{"worker":"beta/w","name":"night"}`, "403"}},
-		"dead.list":            {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}, {`{"owner":"~"}`, "403"}, {`{"match":"(\\pL{1,30}x){1,30}"}`, "400 match"}},
-		"dead.show":            {{fmt.Sprintf(`{"id":%d}`, foreign), "404 no such dead letter"}, {`{"id":999999}`, "404 no such dead letter"}},
-		"dead.edit":            {{fmt.Sprintf(`{"id":%d,"body":"x"}`, foreign), "404 no such dead letter"}},
-		"dead.replay":          {{`{}`, "400 which dead letters?"}, {`{"owner":"beta"}`, "403"}, {`{"all":true,"owner":"beta"}`, "400"}, {`{"worker":"beta/gone"}`, "403"}, {fmt.Sprintf(`{"ids":[%d],"to":"beta/w"}`, h2), "400 to"}},
-		"dead.replays":         {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}},
-		"dead.purge":           {{`{}`, "400 which dead letters?"}, {`{"limit":3}`, "400 which dead letters?"}, {`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}},
-		"dead.job":             {{`{"job":"JOB"}`, "404 job"}, {`{"job":"x"}`, "400 job"}},
-		"dead.cancel":          {{`{"job":"JOB"}`, "404 job"}},
-		"dead.jobs":            {{`{"owner":"beta"}`, "400"}, {`{"only":"beta"}`, "400"}},
-		"dead.body":            {{fmt.Sprintf(`{"id":%d}`, foreign), "404 no such dead letter"}, {fmt.Sprintf(`{"id":%d,"from":99}`, h2), "400 from"}, {`{"id":1,"owner":"beta"}`, "400 unknown field"}},
-		"dead.import":          {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"body":{"id":"beta.x","parts":1,"bytes":1}}`, "400 body.id"}, {`{"body":{"id":"x","parts":1,"bytes":99999999}}`, "400 body.bytes"}, {`{"body":{"id":"x","parts":1,"bytes":1}}`, "400 part 0 of 1"}},
-		"kv.list":              {{`{"owner":"beta","namespace":"n"}`, "403"}, {`{"owner":">","namespace":"n"}`, "403"}, {`{"namespace":"*"}`, "400 namespace"}, {`{"namespace":"n.beta"}`, "400 namespace"}, {`{"namespace":"n","after":"x"}`, "400 Invalid cursor"}, {`{"namespace":"n","limit":-1}`, "400 limit"}},
-		"kv.get":               {{`{"owner":"beta","namespace":"n","key":"k"}`, "403"}, {`{"namespace":"../n","key":"k"}`, "400 namespace"}, {`{"namespace":"n","key":".."}`, "400"}, {`{"namespace":"n","key":"*"}`, "404"}, {`{"namespace":"n","key":">"}`, "404"}, {`{"namespace":"=cursors","key":"k"}`, "400 namespace"}},
-		"kv.put":               {{`{"owner":"beta","namespace":"n","key":"k"}`, "403"}, {`{"namespace":"n","key":"k","ttl":-1}`, "400 ttl"}, {`{"namespace":"n","key":"k","ttl":9223372036854775807}`, "400 ttl"}, {`{"namespace":"n","key":""}`, "400"}, {`{"namespace":"n","key":"k","value":"","body":{}}`, "400 value, or body"}, {`{"namespace":"n","key":"k","body":{"id":"*","parts":1,"bytes":1}}`, "400 body.id"}, {`{"namespace":"n","key":"k","body":{"id":"x","parts":1,"bytes":524289}}`, "400 body.bytes"}},
-		"kv.rm":                {{`{"owner":"beta","namespace":"n","key":"k"}`, "403"}, {`{"namespace":"n","key":"*"}`, "404"}, {`{"namespace":"n","key":"none"}`, "404"}},
-		"objects.list":         {{`{"owner":"beta","bucket":"b"}`, "403"}, {`{"bucket":"*"}`, "400 bucket"}, {`{"bucket":"b","after":"x"}`, "400 Invalid cursor"}},
-		"objects.get":          {{`{"owner":"beta","bucket":"b","key":"k"}`, "403"}, {`{"bucket":"../b","key":"k"}`, "400 bucket"}, {`{"bucket":"b","key":"../../beta/b/k"}`, "404"}, {`{"bucket":"b","key":"*"}`, "404"}},
-		"objects.put":          {{`{"owner":"beta","bucket":"b","key":"k"}`, "403"}, {`{"bucket":"b/c","key":"k"}`, "400 bucket"}, {`{"bucket":"b","key":"k","body":{"id":">","parts":1,"bytes":1}}`, "400 body.id"}, {`{"bucket":"b","key":"k","body":{"id":"x","parts":1,"bytes":26214401}}`, "400 body.bytes"}, {`{"bucket":"b","key":"k","body":{"id":"x","parts":-1}}`, "400 body.parts"}},
-		"objects.rm":           {{`{"owner":"beta","bucket":"b","key":"k"}`, "403"}, {`{"bucket":"b","key":">"}`, "404"}},
-		"audit.list":           {{`{"owner":"beta"}`, "403"}, {`{"owner":"~"}`, "403"}, {`{"owner":"*"}`, "403"}},
+		"deployments.rollback": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"w","version":"../1"}`, "404"},
+			{`{"worker":"w"}`, "409"}},
+		"deployments.alias": {{`{"worker":"beta/w","alias":"x","version":"1"}`, "403"}, {`{"worker":"w","alias":"1","version":"1"}`,
+			"409"}},
+		"workers.rm": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"none"}`, "404"},
+			{`{}`, "400"}},
+		"versions.preview": {{`{"worker":"beta/w","version":"1"}`, "403"}, {`{"worker":"w","version":"9"}`, "404"},
+			{`{"worker":"w","version":"1","for":"1s"}`, "400 for"}},
+		"workers.reset": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"}, {`{"worker":"none"}`, "404"}},
+		"versions.deploy": {{`{"worker":"beta/w"}`, "403"}, {`{"worker":"*/w"}`, "403"},
+			{`{"owner":"beta","worker":"w"}`, "400"}, {`{"worker":"w","bundle":{"id":"beta.x"}}`, "400 bundle.id"}},
+		"files.missing": {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"hashes":["beta.x"]}`, "400 hashes"},
+			{`{"door":false}`, "400 unknown field"}},
+		"files.store": {{`{"owner":"beta"}`, "403"}, {`{"owner":">"}`, "403"}, {`{"id":"beta.x"}`, "400 id"},
+			{`{"id":"x"}`, "400 files"}},
+		"secrets.keys": {{`{"owner":"beta"}`, "400"}},
+		"secrets.list": {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}},
+		"secrets.set":  {{`{"owner":"beta","name":"A","sealed":"eA=="}`, "403"}, {`{"name":"A","sealed":"eA==","worker":"beta/w"}`, "400"}},
+		"secrets.rm":   {{`{"owner":"beta","name":"A"}`, "403"}, {`{"name":"A"}`, "404"}},
+		"tail": {{`{"owner":"beta","id":"0123456789abcdef"}`, "403"}, {`{"worker":"beta/w","id":"0123456789abcdef"}`, "403"},
+			{`{"id":"beta.0123456789abcdef"}`, "400"}},
+		"schedules.list": {{`{"owner":"beta"}`, "403"}},
+		"schedules.next": {{`{"worker":"beta/w","name":"night"}`, "403"}},
+		"schedules.waiting": {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/w"}`, "403"},
+			{`{"owner":"acme","worker":"beta/w"}`, "403"}},
+		"schedules.cancel": {{`{"worker":"beta/w","id":"x"}`, "403"}},
+		"schedules.pause":  {{`{"worker":"beta/w","name":"night"}`, "403"}},
+		"schedules.resume": {{`{"worker":"beta/w","name":"night"}`, "403"}},
+		"dead.list": {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}, {`{"owner":"~"}`, "403"},
+			{`{"match":"(\\pL{1,30}x){1,30}"}`, "400 match"}},
+		"dead.show": {{fmt.Sprintf(`{"id":%d}`, foreign), "404 no such dead letter"},
+			{`{"id":999999}`, "404 no such dead letter"}},
+		"dead.edit": {{fmt.Sprintf(`{"id":%d,"body":"x"}`, foreign), "404 no such dead letter"}},
+		"dead.replay": {{`{}`, "400 which dead letters?"}, {`{"owner":"beta"}`, "403"},
+			{`{"all":true,"owner":"beta"}`, "400"}, {`{"worker":"beta/gone"}`, "403"},
+			{fmt.Sprintf(`{"ids":[%d],"to":"beta/w"}`, h2), "400 to"}},
+		"dead.replays": {{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}},
+		"dead.purge": {{`{}`, "400 which dead letters?"}, {`{"limit":3}`, "400 which dead letters?"},
+			{`{"owner":"beta"}`, "403"}, {`{"worker":"beta/gone"}`, "403"}},
+		"dead.job":    {{`{"job":"JOB"}`, "404 job"}, {`{"job":"x"}`, "400 job"}},
+		"dead.cancel": {{`{"job":"JOB"}`, "404 job"}},
+		"dead.jobs":   {{`{"owner":"beta"}`, "400"}, {`{"only":"beta"}`, "400"}},
+		"dead.body": {{fmt.Sprintf(`{"id":%d}`, foreign), "404 no such dead letter"}, {fmt.Sprintf(`{"id":%d,"from":99}`, h2),
+			"400 from"}, {`{"id":1,"owner":"beta"}`, "400 unknown field"}},
+		"dead.import": {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"body":{"id":"beta.x","parts":1,"bytes":1}}`,
+			"400 body.id"}, {`{"body":{"id":"x","parts":1,"bytes":99999999}}`, "400 body.bytes"},
+			{`{"body":{"id":"x","parts":1,"bytes":1}}`, "400 part 0 of 1"}},
+		"kv.list": {{`{"owner":"beta","namespace":"n"}`, "403"}, {`{"owner":">","namespace":"n"}`, "403"},
+			{`{"namespace":"*"}`, "400 namespace"}, {`{"namespace":"n.beta"}`, "400 namespace"},
+			{`{"namespace":"n","after":"x"}`, "400 Invalid cursor"}, {`{"namespace":"n","limit":-1}`, "400 limit"}},
+		"kv.get": {{`{"owner":"beta","namespace":"n","key":"k"}`, "403"}, {`{"namespace":"../n","key":"k"}`, "400 namespace"},
+			{`{"namespace":"n","key":".."}`, "400"}, {`{"namespace":"n","key":"*"}`, "404"},
+			{`{"namespace":"n","key":">"}`, "404"}, {`{"namespace":"=cursors","key":"k"}`, "400 namespace"}},
+		"kv.put": {{`{"owner":"beta","namespace":"n","key":"k"}`, "403"}, {`{"namespace":"n","key":"k","ttl":-1}`, "400 ttl"},
+			{`{"namespace":"n","key":"k","ttl":9223372036854775807}`, "400 ttl"}, {`{"namespace":"n","key":""}`, "400"},
+			{`{"namespace":"n","key":"k","value":"","body":{}}`, "400 value, or body"}, {`{"namespace":"n","key":"k","body":{"id":"*","parts":1,"bytes":1}}`,
+				"400 body.id"}, {`{"namespace":"n","key":"k","body":{"id":"x","parts":1,"bytes":524289}}`, "400 body.bytes"}},
+		"kv.rm": {{`{"owner":"beta","namespace":"n","key":"k"}`, "403"}, {`{"namespace":"n","key":"*"}`, "404"},
+			{`{"namespace":"n","key":"none"}`, "404"}},
+		"objects.list": {{`{"owner":"beta","bucket":"b"}`, "403"}, {`{"bucket":"*"}`, "400 bucket"},
+			{`{"bucket":"b","after":"x"}`, "400 Invalid cursor"}},
+		"objects.get": {{`{"owner":"beta","bucket":"b","key":"k"}`, "403"}, {`{"bucket":"../b","key":"k"}`, "400 bucket"},
+			{`{"bucket":"b","key":"../../beta/b/k"}`, "404"}, {`{"bucket":"b","key":"*"}`, "404"}},
+		"objects.put": {{`{"owner":"beta","bucket":"b","key":"k"}`, "403"}, {`{"bucket":"b/c","key":"k"}`, "400 bucket"},
+			{`{"bucket":"b","key":"k","body":{"id":">","parts":1,"bytes":1}}`, "400 body.id"}, {`{"bucket":"b","key":"k","body":{"id":"x","parts":1,"bytes":26214401}}`,
+				"400 body.bytes"}, {`{"bucket":"b","key":"k","body":{"id":"x","parts":-1}}`, "400 body.parts"}},
+		"objects.rm": {{`{"owner":"beta","bucket":"b","key":"k"}`, "403"}, {`{"bucket":"b","key":">"}`, "404"}},
+		"audit.list": {{`{"owner":"beta"}`, "403"}, {`{"owner":"~"}`, "403"}, {`{"owner":"*"}`, "403"}},
 	}
 	names := h.ownerNames()
 	for name := range bodies {
@@ -268,7 +307,8 @@ func (h *house) foreignAPI(t *testing.T, acme, beta *nats.Conn, foreign uint64) 
 		for _, owner := range []string{"beta", "*", ">", "~", "acme.beta", "Acme"} {
 			require.NoError(t, acme.PublishRequest("pinwheel.owner."+owner+"."+name, inbox, []byte(`{"all":true}`)))
 		}
-		for _, to := range []string{"_INBOX.beta.stolen", "_INBOX.stolen", "pinwheel.owner.beta.dead.purge", "pinwheel.events.task.beta.w", "$JS.API.STREAM.PURGE.PINWHEEL_DEAD", "anything"} {
+		for _, to := range []string{"_INBOX.beta.stolen", "_INBOX.stolen", "pinwheel.owner.beta.dead.purge",
+			"pinwheel.events.task.beta.w", "$JS.API.STREAM.PURGE.PINWHEEL_DEAD", "anything"} {
 			require.NoError(t, acme.PublishRequest("pinwheel.owner.acme."+name, to, []byte(`{"?":0}`)))
 		}
 		require.NoError(t, acme.Publish("pinwheel.owner.acme."+name, []byte(`{"all":true}`)))
@@ -276,7 +316,8 @@ func (h *house) foreignAPI(t *testing.T, acme, beta *nats.Conn, foreign uint64) 
 			require.NoError(t, acme.PublishRequest(control+name, inbox, nil))
 		}
 	}
-	for _, name := range []string{"owners.set", "owners.rm", "owners.list", "owners.find", "owners.get", "drain", "pool", "stats", "settings", "job", "dead"} {
+	for _, name := range []string{"owners.set", "owners.rm", "owners.list", "owners.find", "owners.get", "drain", "pool",
+		"stats", "settings", "job", "dead"} {
 		require.NoError(t, acme.PublishRequest("pinwheel.owner.acme."+name, inbox, []byte(`{"owner":"acme","all":true}`)))
 	}
 	require.NoError(t, acme.Flush())
@@ -352,7 +393,8 @@ func TestRequestsOfOwnersAreLimited(t *testing.T) {
 		}
 		return total
 	}
-	require.Eventually(t, func() bool { return count("handled")+count("refused")+count("dropped") >= n+1 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return count("handled")+count("refused")+count("dropped") >= n+1 }, patience,
+		5*time.Millisecond)
 	codes := map[string]int{}
 	for range count("handled") - 1 + count("refused") {
 		codes[(<-answers).Header.Get(micro.ErrorCodeHeader)]++
@@ -386,7 +428,8 @@ func TestWithoutThePermissionForTheOwnerAPI(t *testing.T) {
 	o, err := server.ProcessConfigFile("../../deploy/nats/users.conf")
 	require.NoError(t, err)
 	for _, u := range o.Users {
-		u.Permissions.Subscribe.Allow = slices.DeleteFunc(u.Permissions.Subscribe.Allow, func(s string) bool { return s == "pinwheel.owner.>" })
+		u.Permissions.Subscribe.Allow = slices.DeleteFunc(u.Permissions.Subscribe.Allow,
+			func(s string) bool { return s == "pinwheel.owner.>" })
 	}
 	o.HTTPPort = 0
 	h := openSecured(t, natstest.StartOptions(t, o), "_INBOX.{owner}.")

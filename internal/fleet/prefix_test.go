@@ -63,7 +63,8 @@ func TestAnotherPrefix(t *testing.T) {
 
 	require.NoError(t, h.js.DeleteStream(t.Context(), streams[len(streams)-1]))
 	openHouse(t, func(c *config.Config) { c.NatsURL, c.Prefix = srv.URL(), "other" })
-	answer, err := h.nc.RequestMsg(&nats.Msg{Subject: events.Subjects("other").Call(events.Task, "dev", "echo"), Data: []byte("2")}, 20*time.Second)
+	answer, err := h.nc.RequestMsg(&nats.Msg{Subject: events.Subjects("other").Call(events.Task, "dev", "echo"),
+		Data: []byte("2")}, 20*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, `{"success":true,"data":2}`, string(answer.Data))
 }

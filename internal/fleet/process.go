@@ -93,7 +93,8 @@ func Open(cfg config.Config, log zerolog.Logger) (*Process, error) { return open
 
 // open does what Open does, also for a child of a supervisor.
 func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err error) {
-	p = &Process{cfg: cfg, child: c, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{}), granted: make(chan struct{}), routes: gateway.NewRoutes(cfg.HTTPPaths)}
+	p = &Process{cfg: cfg, child: c, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{}),
+		granted: make(chan struct{}), routes: gateway.NewRoutes(cfg.HTTPPaths)}
 	if p.values, err = openSecretValues(cfg, log); err != nil {
 		return nil, inventory.Fault(cfg, nil, err)
 	}
@@ -249,7 +250,8 @@ func (p *Process) setPolicy(owner string, policy events.Policy) {
 func (p *Process) connect() (err error) {
 	often := repeats.New(p.log)
 	opts := []nats.Option{
-		nats.Name("pinwheel"), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.RetryOnFailedConnect(false),
+		nats.Name("pinwheel"), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
+		nats.RetryOnFailedConnect(false),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				p.log.Warn().Err(err).Msg("NATS is away")
@@ -329,9 +331,7 @@ func (p *Process) Run(ctx context.Context) error {
 		}
 	}
 	p.awaitWorkers(ctx)
-	for _, run := range []func(context.Context){p.tellInstalled, p.announce, p.pulse.run, rollouts{p}.run, resets{p}.hear} {
-		running.Go(func() { run(work) })
-	}
+	p.runParts(work, &running)
 	running.Go(func() { p.watchHealth(work, end) })
 	running.Go(func() { p.leases.Run(ctx, work, p.lessee) })
 	if p.control, err = p.openControl(ctx, end); err != nil {

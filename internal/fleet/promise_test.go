@@ -35,7 +35,8 @@ func TestReplyFirstThenWaitUntilThenAck(t *testing.T) {
 	h.reply(h.send(events.Fetch, "acme/slow", "")) // warm up
 	h.settled()
 	start := time.Now()
-	forged := []string{"Nats-Stream", events.StreamEvents, "Nats-Subject", "x", "Nats-Sequence", "1", "Nats-Time-Stamp", "2001-01-01T00:00:00Z"}
+	forged := []string{"Nats-Stream", events.StreamEvents, "Nats-Subject", "x", "Nats-Sequence", "1", "Nats-Time-Stamp",
+		"2001-01-01T00:00:00Z"}
 	r := h.reply(h.send(events.Fetch, "acme/slow", "", forged...))
 	replied := time.Since(start)
 	require.Equal(t, "early", string(r.Body))
@@ -105,7 +106,8 @@ func TestHostileEventsEndAsDesigned(t *testing.T) {
 	for _, l := range h.dead() {
 		reasons[l.Failure.Reason]++
 	}
-	require.Equal(t, map[events.Reason]int{"cpu": 1, "exception": 2, "timeout": 2, "memory": 1, "no-worker": 1, "no-handler": 1}, reasons)
+	require.Equal(t, map[events.Reason]int{"cpu": 1, "exception": 2, "timeout": 2, "memory": 1, "no-worker": 1,
+		"no-handler": 1}, reasons)
 }
 
 // keepFlowing sends events to target until the returned function is called. It fails the test when an event is not
@@ -144,7 +146,8 @@ func TestDeadLetterIsReplayed(t *testing.T) {
 	letters := h.dead()
 	require.Len(t, letters, 1)
 	l := letters[0]
-	require.Equal(t, []any{"acme", "job", "task", w.Version, "order-7", 2, 0}, []any{l.Owner, l.Worker, l.Kind, l.Version, l.EventID, l.Attempts, l.Replays})
+	require.Equal(t, []any{"acme", "job", "task", w.Version, "order-7", 2, 0}, []any{l.Owner, l.Worker, l.Kind, l.Version,
+		l.EventID, l.Attempts, l.Replays})
 	require.Equal(t, events.ReasonException, l.Failure.Reason)
 	require.Equal(t, "RangeError: too hot", l.Failure.Message)
 	require.Contains(t, l.Failure.Stack, "job.js:3:")
@@ -156,7 +159,8 @@ func TestDeadLetterIsReplayed(t *testing.T) {
 	sub, err := h.nc.SubscribeSync(l.Header.Get(events.HeaderReplyTo))
 	require.NoError(t, err)
 	require.NoError(t, h.nc.Flush())
-	require.NoError(t, deadletter.NewStore(h.js, events.DefaultPrefix).Replay(context.Background(), l, deadletter.ReplayOptions{}))
+	require.NoError(t, deadletter.NewStore(h.js, events.DefaultPrefix).Replay(context.Background(), l,
+		deadletter.ReplayOptions{}))
 	m, err := sub.NextMsg(patience)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"success":true,"data":{"fixed":"hot","header":"yes","id":"order-7"}}`, string(m.Data))
@@ -243,7 +247,8 @@ func startTelling(t testing.TB, tell func(message string), url string, env ...st
 func startLogging(t testing.TB, tell func(line map[string]any), url string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "serve")
-	cmd.Env = append(os.Environ(), append([]string{asMain + "=1", "PINWHEEL_PROCESSES=0", "PINWHEEL_NATS_URL=" + url, "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_LOG_FORMAT=json"}, env...)...)
+	cmd.Env = append(os.Environ(), append([]string{asMain + "=1", "PINWHEEL_PROCESSES=0", "PINWHEEL_NATS_URL=" + url,
+		"PINWHEEL_ADMIN_ADDR=", "PINWHEEL_LOG_FORMAT=json"}, env...)...)
 	out, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

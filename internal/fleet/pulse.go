@@ -61,3 +61,11 @@ func (p *pulse) check() error {
 	}
 	return fmt.Errorf("NATS has not answered since %s", p.silent.UTC().Format(time.RFC3339))
 }
+
+// runParts runs what works until work is done.
+func (p *Process) runParts(work context.Context, running *sync.WaitGroup) {
+	parts := []func(context.Context){p.tellInstalled, p.announce, p.pulse.run, rollouts{p}.run, resets{p}.hear}
+	for _, run := range parts {
+		running.Go(func() { run(work) })
+	}
+}

@@ -245,11 +245,13 @@ func TestRollbackUnderLoadLosesNoEvent(t *testing.T) {
 	stop := h.keyed(30)
 	store, versions := h.workers(), []string{v1.Version}
 	for way, request := range map[string]deploy.Request{
-		"everything": {}, "a share": {Percent: 50}, "a rollout": {Steps: []events.Step{{Percent: 50, For: events.Millis(time.Hour)}}},
+		"everything": {}, "a share": {Percent: 50},
+		"a rollout": {Steps: []events.Step{{Percent: 50, For: events.Millis(time.Hour)}}},
 	} {
 		d := h.begin(slow(way), request)
 		versions = append(versions, d.Worker.Version)
-		require.Eventually(t, func() bool { return h.reply(send("{}")).Version == d.Worker.Version }, patience, 10*time.Millisecond, way)
+		require.Eventually(t, func() bool { return h.reply(send("{}")).Version == d.Worker.Version }, patience,
+			10*time.Millisecond, way)
 		h.inEffect(d)
 		held := send(`{"hold": 1000}`)
 		select {
@@ -257,7 +259,8 @@ func TestRollbackUnderLoadLosesNoEvent(t *testing.T) {
 		case <-time.After(patience):
 			t.Fatal("the event that is held has not begun")
 		}
-		back, changed, err := store.Redeploy(context.Background(), "acme", "w", store.Rollback(context.Background(), "", false, deploy.Note{}))
+		back, changed, err := store.Redeploy(context.Background(), "acme", "w", store.Rollback(context.Background(), "",
+			false, deploy.Note{}))
 		require.NoError(t, err)
 		require.True(t, changed)
 		require.Equal(t, []events.Share{{Version: v1.Version, Percent: 100}}, back.Split)
@@ -303,7 +306,8 @@ func TestSplitIsExactInAllProcesses(t *testing.T) {
 		}
 		require.Equal(t, want, h.reply(h.send(events.Task, "acme/w", "{}", events.HeaderVersionKey, key)).Version, key)
 		if i%10 == 0 {
-			require.Equal(t, v1.Version, h.reply(h.send(events.Task, "acme/w", "{}", events.HeaderVersionKey, key, events.HeaderWorkerVersion, "1")).Version)
+			require.Equal(t, v1.Version,
+				h.reply(h.send(events.Task, "acme/w", "{}", events.HeaderVersionKey, key, events.HeaderWorkerVersion, "1")).Version)
 		}
 	}
 	_, _, err := h.workers().Redeploy(context.Background(), "acme", "w", deploy.SetAlias("next", "2"))
@@ -311,6 +315,7 @@ func TestSplitIsExactInAllProcesses(t *testing.T) {
 	d.Deployment = h.holds(h.workers())
 	h.inEffect(d)
 	for range 20 {
-		require.Equal(t, d.Worker.Version, h.reply(h.send(events.Task, "acme/w", "{}", events.HeaderWorkerVersion, "next")).Version)
+		require.Equal(t, d.Worker.Version, h.reply(h.send(events.Task, "acme/w", "{}", events.HeaderWorkerVersion, "next")).
+			Version)
 	}
 }

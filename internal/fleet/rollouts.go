@@ -74,7 +74,8 @@ func (r rollouts) advance(ctx context.Context, in events.Installation) error {
 	case err != nil:
 		return err
 	case changed && bad != "":
-		p.log.Warn().Str("worker", in.Target()).Int("deployment", d.Number).Str("active", d.Base()).Str("reason", bad).Msg("rollout went back")
+		p.log.Warn().Str("worker", in.Target()).Int("deployment", d.Number).Str("active", d.Base()).Str("reason", bad).
+			Msg("rollout went back")
 	case changed:
 		p.log.Info().Str("worker", in.Target()).Int("deployment", d.Number).Interface("split", d.Split).Msg("rollout went on")
 	}

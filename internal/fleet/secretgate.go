@@ -27,7 +27,8 @@ type secretGate struct {
 }
 
 func newSecretGate(to deploy.Installer, values *secretValues, log zerolog.Logger) *secretGate {
-	return &secretGate{to: to, values: values, log: log, held: map[workerName]events.Installation{}, active: map[workerName]events.Installation{}}
+	return &secretGate{to: to, values: values, log: log, held: map[workerName]events.Installation{},
+		active: map[workerName]events.Installation{}}
 }
 
 func (g *secretGate) started() bool {
@@ -98,7 +99,8 @@ func (g *secretGate) retry(owner string) {
 	for name, in := range g.held {
 		if name.owner == owner && g.lacks(in) == nil {
 			delete(g.held, name)
-			g.log.Info().Str("owner", in.Owner).Str("worker", in.Name).Int("deployment", in.Deployment.Number).Msg("the secrets are there: this deployment takes effect")
+			g.log.Info().Str("owner", in.Owner).Str("worker", in.Name).Int("deployment", in.Deployment.Number).
+				Msg("the secrets are there: this deployment takes effect")
 			g.pass(in)
 		}
 	}
@@ -109,7 +111,8 @@ func (g *secretGate) waiting() (list []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for name, in := range g.held {
-		list = append(list, fmt.Sprintf("deployment %d of %s/%s is not in effect: %v", in.Deployment.Number, name.owner, name.name, g.lacks(in)))
+		list = append(list, fmt.Sprintf("deployment %d of %s/%s is not in effect: %v", in.Deployment.Number, name.owner, name.name,
+			g.lacks(in)))
 	}
 	for name, in := range g.active {
 		if err := g.lacks(in); err != nil {

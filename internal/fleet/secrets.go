@@ -107,7 +107,8 @@ func (s *secretValues) set(n secrets.Name, change func(storedSecret) (storedSecr
 	}
 	s.mu.Unlock()
 	for _, w := range renew {
-		s.log.Info().Str("owner", w.owner).Str("worker", w.name).Str("secret", n.Name).Msg("a secret was changed: the worker gets new contexts")
+		s.log.Info().Str("owner", w.owner).Str("worker", w.name).Str("secret", n.Name).
+			Msg("a secret was changed: the worker gets new contexts")
 		s.renewed(w.owner, w.name)
 	}
 	s.changed(n.Owner)

@@ -64,7 +64,8 @@ func (h *house) call(target string) *events.Reply {
 // answers waits until a call of the worker has this reply.
 func (h *house) answers(target, want string) {
 	h.t.Helper()
-	require.Eventually(h.t, func() bool { return string(h.call(target).Body) == want }, patience, 10*time.Millisecond, "%s does not answer %q", target, want)
+	require.Eventually(h.t, func() bool { return string(h.call(target).Body) == want }, patience, 10*time.Millisecond,
+		"%s does not answer %q", target, want)
 }
 
 // deployUnchecked stores a version, and does not wait for it.
@@ -111,11 +112,13 @@ func TestSecretsReachRunningWorkers(t *testing.T) {
 		require.Regexp(t, `is named by .*`+target+`.*: their events would fail without it; --force removes it`, errs)
 		code, _, errs = h.command("", "secrets", "rm", "acme", "KEY", "--force")
 		require.Zero(t, code, errs)
-		require.Eventually(t, func() bool { return string(h.call(target).Body) != "of the owner" }, patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return string(h.call(target).Body) != "of the owner" }, patience,
+			10*time.Millisecond)
 		f := h.call(target)
 		require.Equal(t, 500, f.Status)
 		require.Contains(t, string(f.Body), "secret KEY of "+target+" is not set")
-		require.Regexp(t, "events of "+target+` fail: version 1-\S+: secret KEY of `+target+" is not set", strings.Join(h.fleet.Stats().Secrets.Held, "\n"))
+		require.Regexp(t, "events of "+target+` fail: version 1-\S+: secret KEY of `+target+" is not set",
+			strings.Join(h.fleet.Stats().Secrets.Held, "\n"))
 	}
 }
 
@@ -127,7 +130,8 @@ func TestAVersionWaitsForItsSecrets(t *testing.T) {
 	h.deploy("acme", "w", `export default { fetch: () => new Response("without") }`)
 	w := h.deployUnchecked("acme", "w", keyWorker, events.Spec{Secrets: []string{"KEY"}})
 	require.Eventually(t, func() bool { return len(h.fleet.Stats().Secrets.Held) == 1 }, patience, time.Millisecond)
-	require.Equal(t, "deployment 2 of acme/w is not in effect: version "+w.Version+": secret KEY of acme/w is not set", h.fleet.Stats().Secrets.Held[0])
+	require.Equal(t, "deployment 2 of acme/w is not in effect: version "+w.Version+": secret KEY of acme/w is not set",
+		h.fleet.Stats().Secrets.Held[0])
 	require.Equal(t, "without", string(h.call("acme/w").Body))
 	code, out := runDoctor(t, h.doctorConfig())
 	require.Equal(t, exitBad, code)
@@ -208,7 +212,8 @@ func TestAProcessWithoutTheKey(t *testing.T) {
 	require.Contains(t, out, "workers lack their secrets: ")
 
 	late := openHouse(t, at)
-	require.Equal(t, []string{"events of acme/w fail: version " + w.Version + ": secret acme/w KEY: this process has no PINWHEEL_SECRETS_KEY"}, late.fleet.Stats().Secrets.Held)
+	require.Equal(t, []string{"events of acme/w fail: version " + w.Version + ": secret acme/w KEY: this process has no PINWHEEL_SECRETS_KEY"},
+		late.fleet.Stats().Secrets.Held)
 
 	code, _, errs = h.command("", "secrets", "rotate")
 	require.Equal(t, exitFailure, code)
@@ -273,7 +278,8 @@ func TestABadKeyFileStopsTheStart(t *testing.T) {
 	_, err := Open(cfg, zerolog.Nop())
 	require.ErrorContains(t, err, "secrets key "+path+": line 1 is no age identity")
 	require.NotContains(t, err.Error(), "s3cret")
-	require.ErrorContains(t, Supervise(t.Context(), cfg, zerolog.Nop(), &output{}, func(string, string, string) {}), "line 1 is no age identity")
+	require.ErrorContains(t, Supervise(t.Context(), cfg, zerolog.Nop(), &output{}, func(string, string, string) {}),
+		"line 1 is no age identity")
 }
 
 // Endpoints take only what is encrypted for that name, so that later the owner API can use them.
@@ -296,7 +302,8 @@ func TestSecretEndpoints(t *testing.T) {
 		_, err := control.Ask(t.Context(), client, control.SecretsSet, r)
 		require.ErrorContains(t, err, want)
 	}
-	list, err := control.Ask(t.Context(), client, control.SecretsList, control.ListSecrets{OwnerName: control.OwnerName{Owner: "acme"}})
+	list, err := control.Ask(t.Context(), client, control.SecretsList,
+		control.ListSecrets{OwnerName: control.OwnerName{Owner: "acme"}})
 	require.NoError(t, err)
 	require.Len(t, list.Secrets, 1)
 	require.Equal(t, []string{recipient}, list.Secrets[0].Recipients)
@@ -307,7 +314,8 @@ func TestSecretEndpoints(t *testing.T) {
 	require.NoError(t, err)
 	_, err = control.Ask(t.Context(), client, control.SecretsRemove, control.SecretName{Name: n, Force: true})
 	require.ErrorContains(t, err, "no such secret: acme/w KEY")
-	_, err = control.Ask(t.Context(), control.NewClient(h.nc, events.DefaultPrefix, ""), control.SecretsSet, control.SetSecret{Name: n, Sealed: sealed})
+	_, err = control.Ask(t.Context(), control.NewClient(h.nc, events.DefaultPrefix, ""), control.SecretsSet,
+		control.SetSecret{Name: n, Sealed: sealed})
 	require.ErrorContains(t, err, "secrets.set needs the header Authorization")
 }
 
@@ -351,7 +359,8 @@ func TestValuesAreWrittenNowhere(t *testing.T) {
 	run(two, "secrets", "set", "acme/w", "1KEY")
 	run(two+strings.Repeat("x", secrets.MaxValue), "secrets", "set", "acme/w", "KEY")
 	// The bucket keeps the newest value only: the process might never see one that is replaced at once.
-	require.Eventually(t, func() bool { return fmt.Sprint(len(two)) == string(h.call("acme/w").Body) }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return fmt.Sprint(len(two)) == string(h.call("acme/w").Body) }, patience,
+		time.Millisecond)
 	kv, err := h.js.KeyValue(t.Context(), deploy.BucketSecrets)
 	require.NoError(t, err)
 	_, err = kv.PutString(t.Context(), "acme.w.KEY", "garbage")
@@ -359,12 +368,14 @@ func TestValuesAreWrittenNowhere(t *testing.T) {
 	require.Eventually(t, func() bool { return len(h.fleet.Stats().Secrets.Broken) == 1 }, patience, time.Millisecond)
 	require.Equal(t, fmt.Sprint(len(two)), string(h.call("acme/w").Body))
 	for _, args := range [][]string{
-		{"secrets", "ls", "acme"}, {"secrets", "ls", "acme", "--json"}, {"workers", "ls"}, {"workers", "show", "acme/w", "--json"}, {"workers", "show", "acme/w"},
+		{"secrets", "ls", "acme"}, {"secrets", "ls", "acme", "--json"}, {"workers", "ls"},
+		{"workers", "show", "acme/w", "--json"}, {"workers", "show", "acme/w"},
 		{"dead", "ls", "--json"}, {"dead", "show", "1"}, {"doctor", "--json"}, {"owners", "ls"}, {"secrets", "rotate"},
 	} {
 		run("", args...)
 	}
-	for _, endpoint := range []string{"pool", "stats", "settings", "workers.list", "workers.versions", "workers.active", "owners.list", "secrets.keys", "secrets.list"} {
+	for _, endpoint := range []string{"pool", "stats", "settings", "workers.list", "workers.versions", "workers.active",
+		"owners.list", "secrets.keys", "secrets.list"} {
 		request := `{}`
 		switch endpoint {
 		case "secrets.list":
@@ -394,7 +405,8 @@ func TestValuesAreWrittenNowhere(t *testing.T) {
 	h.dumpStreams(&seen)
 	seen.WriteString(log.String())
 	require.NotContains(t, seen.String(), "Zq7Jx1")
-	for _, there := range []string{"acme.w.KEY", "age-encryption.org/v1", "pinwheel_", "a secret was changed", "failed: exception: Error: no"} {
+	for _, there := range []string{"acme.w.KEY", "age-encryption.org/v1", "pinwheel_", "a secret was changed",
+		"failed: exception: Error: no"} {
 		require.Contains(t, seen.String(), there, "the test looks at what it is to look at")
 	}
 }
@@ -425,7 +437,8 @@ func TestAnOwnerCannotOfferAKey(t *testing.T) {
 	url := natstest.StartConfigured(t, "../../deploy/nats/users.conf")
 	key, recipient := newKey(t)
 	h := openHouse(t, withKey(key), func(c *config.Config) {
-		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", config.List{"_INBOX.{owner}."}, 64<<20
+		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", config.List{
+			"_INBOX.{owner}."}, 64<<20
 	})
 	acme := as(t, url, "acme")
 	heard := make(chan *nats.Msg, 10)

@@ -20,7 +20,8 @@ import (
 
 func as(t *testing.T, url, user string, opts ...nats.Option) *nats.Conn {
 	t.Helper()
-	opts = append(opts, nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix("_INBOX."+user), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	opts = append(opts, nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix("_INBOX."+user),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	nc, err := natstest.Dial(url, opts...)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
@@ -31,7 +32,8 @@ func as(t *testing.T, url, user string, opts ...nats.Option) *nats.Conn {
 func openSecured(t *testing.T, url string, replyPrefixes ...string) *house {
 	t.Helper()
 	return openHouse(t, func(c *config.Config) {
-		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", replyPrefixes, 64<<20
+		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes =
+			url, "fleet", "fleet-secret", replyPrefixes, 64<<20
 	})
 }
 
@@ -70,10 +72,12 @@ func mayAndMayNot(t *testing.T, h *house, acme, beta *nats.Conn) {
 	c, err := client.New(acme)
 	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
-	r, err := c.Call(t.Context(), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w", Method: "POST", Body: []byte("event")})
+	r, err := c.Call(t.Context(), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w", Method: "POST",
+		Body: []byte("event")})
 	require.NoError(t, err)
 	require.Equal(t, "hello event", string(r.Body))
-	_, body, err := c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w", BodyFrom: strings.NewReader(strings.Repeat("x", 2<<20))})
+	_, body, err := c.Open(t.Context(), client.Request{Kind: events.Fetch, Owner: "acme", Worker: "w",
+		BodyFrom: strings.NewReader(strings.Repeat("x", 2<<20))})
 	require.NoError(t, err)
 	long, err := io.ReadAll(body)
 	require.NoError(t, err)
@@ -91,18 +95,24 @@ func mayAndMayNot(t *testing.T, h *house, acme, beta *nats.Conn) {
 	require.NoError(t, err)
 	require.NoError(t, acme.Flush())
 	for _, subject := range []string{
-		"pinwheel.events.task.beta.w", "pinwheel.call.task.beta.w", "pinwheel.events.3.task.beta.w", "pinwheel.body.beta.x.0", "pinwheel.cancel.beta.w", "pinwheel.credit.beta.x.y",
-		"pinwheel.pin", "pinwheel.dead.acme.w.task.exception.S.1", "pinwheel.parked.acme.task.w", "pinwheel.schedules.at.0.task.acme.w.x.y", "pinwheel.schedules.due.0.task.acme.w.x.y",
+		"pinwheel.events.task.beta.w", "pinwheel.call.task.beta.w", "pinwheel.events.3.task.beta.w", "pinwheel.body.beta.x.0",
+		"pinwheel.cancel.beta.w", "pinwheel.credit.beta.x.y",
+		"pinwheel.pin", "pinwheel.dead.acme.w.task.exception.S.1", "pinwheel.parked.acme.task.w",
+		"pinwheel.schedules.at.0.task.acme.w.x.y", "pinwheel.schedules.due.0.task.acme.w.x.y",
 		"pinwheel.schedules.cron.acme.w.1", "pinwheel.unschedule.beta.w", "pinwheel.logs.beta.w",
 		"pinwheel.control.pool", "$SRV.PING", "$SRV.STATS.pinwheel",
-		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.PURGE.PINWHEEL_EVENTS", "$JS.API.STREAM.DELETE.PINWHEEL_EVENTS", "$JS.API.STREAM.MSG.GET.PINWHEEL_EVENTS",
-		"$JS.API.CONSUMER.MSG.NEXT.PINWHEEL_EVENTS.lane-1", "$JS.API.CONSUMER.DELETE.PINWHEEL_EVENTS.lane-1", "$JS.API.DIRECT.GET.KV_PINWHEEL_WORKERS.$KV.PINWHEEL_WORKERS.beta.w",
-		"$JS.ACK.PINWHEEL_EVENTS.lane-1.1.1.1.1.1", "$KV.PINWHEEL_WORKERS.acme.w", "$KV.PINWHEEL_OWNERS.acme", "$O.PINWHEEL_BUNDLES.M.x", "$SYS.REQ.SERVER.PING", "_INBOX.beta.x",
+		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.PURGE.PINWHEEL_EVENTS",
+		"$JS.API.STREAM.DELETE.PINWHEEL_EVENTS", "$JS.API.STREAM.MSG.GET.PINWHEEL_EVENTS",
+		"$JS.API.CONSUMER.MSG.NEXT.PINWHEEL_EVENTS.lane-1", "$JS.API.CONSUMER.DELETE.PINWHEEL_EVENTS.lane-1",
+		"$JS.API.DIRECT.GET.KV_PINWHEEL_WORKERS.$KV.PINWHEEL_WORKERS.beta.w",
+		"$JS.ACK.PINWHEEL_EVENTS.lane-1.1.1.1.1.1", "$KV.PINWHEEL_WORKERS.acme.w", "$KV.PINWHEEL_OWNERS.acme",
+		"$O.PINWHEEL_BUNDLES.M.x", "$SYS.REQ.SERVER.PING", "_INBOX.beta.x",
 	} {
 		require.NoError(t, acme.PublishRequest(subject, inbox, []byte("{}")))
 	}
 	require.NoError(t, acme.Flush())
-	for _, subject := range []string{"_INBOX.beta.>", "_INBOX.>", ">", "pinwheel.>", "pinwheel.logs.>", "pinwheel.call.>", "$JS.>", "$SRV.>", "$KV.>"} {
+	for _, subject := range []string{"_INBOX.beta.>", "_INBOX.>", ">", "pinwheel.>", "pinwheel.logs.>", "pinwheel.call.>",
+		"$JS.>", "$SRV.>", "$KV.>"} {
 		_, _ = acme.SubscribeSync(subject) // the server reports an error, or delivers nothing
 	}
 	require.NoError(t, acme.Flush())
@@ -191,7 +201,8 @@ func TestAccountsConfiguration(t *testing.T) {
 	// A reply subject belongs to the owner's account: JetStream's answers to its events reach no subject of the fleet.
 	before, n := h.streams(), uint64(0)
 	for _, to := range []string{
-		"pinwheel.events.task.beta.w", "pinwheel.call.task.beta.w", "pinwheel.parked.beta.task.w", "pinwheel.schedules.x", "pinwheel.dead.beta.w.task.exception.S.1",
+		"pinwheel.events.task.beta.w", "pinwheel.call.task.beta.w", "pinwheel.parked.beta.task.w", "pinwheel.schedules.x",
+		"pinwheel.dead.beta.w.task.exception.S.1",
 		"$KV.PINWHEEL_WORKERS.beta.w", "$O.PINWHEEL_BUNDLES.M.x", "pinwheel.part.beta.x.0",
 	} {
 		require.NoError(t, acme.PublishRequest("pinwheel.events.task.acme.w", to, []byte("{}")))
@@ -199,7 +210,8 @@ func TestAccountsConfiguration(t *testing.T) {
 	}
 	require.NoError(t, acme.Flush())
 	before["PINWHEEL_EVENTS"] += n
-	require.Eventually(t, func() bool { return h.streams()["PINWHEEL_EVENTS"] == before["PINWHEEL_EVENTS"] }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return h.streams()["PINWHEEL_EVENTS"] == before["PINWHEEL_EVENTS"] }, patience,
+		5*time.Millisecond)
 	h.settled()
 	require.Equal(t, before, h.streams())
 }

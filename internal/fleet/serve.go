@@ -25,7 +25,8 @@ const gcPercent = 400
 
 // ServeChild does what Serve does for a child of a supervisor. The child's admin port is the socket that the supervisor
 // uses. c is nil for a process that is not a child.
-func ServeChild(ctx context.Context, cfg config.Config, log zerolog.Logger, c *Child, up func(p *Process, admin string)) error {
+func ServeChild(ctx context.Context, cfg config.Config, log zerolog.Logger, c *Child,
+	up func(p *Process, admin string)) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

@@ -15,7 +15,8 @@ import (
 func checkServer(nc *nats.Conn) error {
 	v := nc.ConnectedServerVersion()
 	if v := "v" + v; semver.IsValid(v) && semver.Compare(semver.MajorMinor(v), "v"+doctor.MinServer) < 0 {
-		return &inventory.FaultError{Err: fmt.Errorf("nats-server at %s is %s: Pinwheel needs %s or later", nc.ConnectedUrlRedacted(), nc.ConnectedServerVersion(), doctor.MinServer)}
+		return &inventory.FaultError{Err: fmt.Errorf("nats-server at %s is %s: Pinwheel needs %s or later", nc.ConnectedUrlRedacted(),
+			nc.ConnectedServerVersion(), doctor.MinServer)}
 	}
 	return nil
 }

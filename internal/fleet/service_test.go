@@ -99,8 +99,9 @@ func TestAdminPool(t *testing.T) {
 	var doc map[string]any
 	require.NoError(t, json.Unmarshal(body, &doc))
 	for key, want := range map[string]any{
-		"total": 10.0, "cached": 1.0, "capacity": 9.0, "hit_rate": 0.0, "warm_hits": 0.0, "cold_starts": 1.0, "evictions": 0.0,
-		"parked": 0.0, "discards": map[string]any{}, "kills": map[string]any{},
+		"total": 10.0, "cached": 1.0, "capacity": 9.0, "hit_rate": 0.0, "warm_hits": 0.0, "cold_starts": 1.0,
+		"evictions": 0.0,
+		"parked":    0.0, "discards": map[string]any{}, "kills": map[string]any{},
 	} {
 		require.Equal(t, want, doc[key], key)
 	}

@@ -167,7 +167,8 @@ func TestCallerThatDoesNotWait(t *testing.T) {
 		`{"services": {"CALLED": "called"}}`)
 	h.deploy("acme", "reader", `export default { async fetch(r, env) { return new Response(await env.KV.get("why")) } }`, kv)
 	require.Equal(t, "at once", string(h.call("acme/caller").Body))
-	require.Eventually(t, func() bool { return string(h.call("acme/reader").Body) == "AbortError" }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return string(h.call("acme/reader").Body) == "AbortError" }, patience,
+		10*time.Millisecond)
 }
 
 // A called worker that passes a limit is the caller's error, and its isolate's end is not that of others: the caller

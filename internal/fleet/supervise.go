@@ -35,9 +35,16 @@ type supervised struct {
 	registry *prometheus.Registry
 }
 
+func sayDrains(log zerolog.Logger, timeout time.Duration) {
+	log.Info().Stringer("timeout", timeout).Msg("draining all processes")
+}
+
+// whenReady is called with the address of NATS, and those of the admin port and of HTTP.
+type whenReady func(url, admin, http string)
+
 // Supervise runs cfg.Processes processes of the fleet until ctx is done and all have drained. It uses no V8 itself. It
 // calls up when all of them take events.
-func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.Writer, up func(url, admin, http string)) error {
+func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.Writer, up whenReady) error {
 	// The children read it too. One that refuses it would be started again and again.
 	if _, err := loadIdentities(cfg, zerolog.Nop()); err != nil {
 		return err
@@ -90,15 +97,16 @@ func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out i
 			up(cmp.Or(config.Redacted(url), cfg.NatsContext), a.Addr(), sockets.addr())
 		}
 	})
-	defer context.AfterFunc(ctx, func() { log.Info().Stringer("timeout", cfg.DrainTimeout).Msg("draining all processes") })()
+	defer context.AfterFunc(ctx, func() { sayDrains(log, cfg.DrainTimeout) })()
 	var final *supervisor.FinalError
-	if err := s.Run(ctx); errors.As(err, &final) {
+	if errors.As(s.Run(ctx), &final) {
 		return &inventory.FaultError{Err: errors.New(strings.TrimPrefix(final.Text, "pinwheel: "))}
 	}
 	return nil
 }
 
-func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Writer, sockets *sharedSockets) (*supervised, error) {
+func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Writer,
+	sockets *sharedSockets) (*supervised, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -204,7 +212,8 @@ type childStats struct {
 
 func (s *supervised) PoolStats(ctx context.Context) any {
 	sum := supervisedStats{ProcessStats: ProcessStats{Stats: isolates.Stats{
-		Discards: map[string]uint64{}, Kills: map[string]uint64{}, Owners: []isolates.OwnerStats{}, Workers: []isolates.WorkerStats{},
+		Discards: map[string]uint64{}, Kills: map[string]uint64{}, Owners: []isolates.OwnerStats{},
+		Workers: []isolates.WorkerStats{},
 	}}}
 	pids := s.PIDs()
 	for i, a := range s.Ask(ctx, "/admin/pool", "") {

@@ -44,7 +44,8 @@ func startTower(t *testing.T, env ...string) *tower {
 	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
 	s := &tower{t: t, cmd: exec.Command(os.Args[0], "serve")}
 	s.cmd.Env = append(os.Environ(), append([]string{
-		asMain + "=1", "TMPDIR=" + sockets, "PINWHEEL_PROCESSES=2", "PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_ACK_WAIT=2s", "PINWHEEL_DRAIN_TIMEOUT=5s", "PINWHEEL_LOG_FORMAT=json",
+		asMain + "=1", "TMPDIR=" + sockets, "PINWHEEL_PROCESSES=2", "PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_ACK_WAIT=2s",
+		"PINWHEEL_DRAIN_TIMEOUT=5s", "PINWHEEL_LOG_FORMAT=json",
 	}, env...)...)
 	out, err := s.cmd.StderrPipe()
 	require.NoError(t, err)
@@ -172,7 +173,8 @@ func TestSupervisorReplacesProcessesThatDie(t *testing.T) {
 	replies := h.publishCounted(total)
 
 	answered := map[string]bool{}
-	kills := map[int]syscall.Signal{total/6 + random.IntN(total/6): syscall.SIGKILL, total/2 + random.IntN(total/6): syscall.SIGSEGV}
+	kills := map[int]syscall.Signal{total/6 + random.IntN(total/6): syscall.SIGKILL,
+		total/2 + random.IntN(total/6): syscall.SIGSEGV}
 	victim := 0
 	deadline := time.After(2 * patience)
 	for len(answered) < total {
@@ -192,7 +194,8 @@ func TestSupervisorReplacesProcessesThatDie(t *testing.T) {
 	require.Empty(t, kills)
 	h.settled()
 	require.Empty(t, h.dead())
-	require.Eventually(t, func() bool { code, _ := s.get("/readyz"); return code == http.StatusOK }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { code, _ := s.get("/readyz"); return code == http.StatusOK }, patience,
+		10*time.Millisecond)
 	s.checkReplaced()
 	s.checkEnd()
 }
@@ -202,7 +205,8 @@ func (s *tower) checkReplaced() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		all := s.metrics()
-		return sum(all["pinwheel_window"], "0") == 128 && sum(all["pinwheel_window"], "1") == 128 && sum(all["pinwheel_process_up"], "0") == 1
+		return sum(all["pinwheel_window"], "0") == 128 && sum(all["pinwheel_window"], "1") == 128 &&
+			sum(all["pinwheel_process_up"], "0") == 1
 	}, patience, 10*time.Millisecond)
 	all := s.metrics()
 	require.EqualValues(s.t, 1, sum(all["pinwheel_process_restarts_total"], "0"))
@@ -230,7 +234,8 @@ func (s *tower) checkEnd() {
 
 func TestSupervisorHoldsNATSAndMergesStats(t *testing.T) {
 	t.Parallel()
-	s := startTower(t, "PINWHEEL_NATS_URL=", "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t), "PINWHEEL_MAX_BYTES=64MiB", "PINWHEEL_THREADS=2", "PINWHEEL_MAX_ISOLATES=10")
+	s := startTower(t, "PINWHEEL_NATS_URL=", "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t),
+		"PINWHEEL_MAX_BYTES=64MiB", "PINWHEEL_THREADS=2", "PINWHEEL_MAX_ISOLATES=10")
 	h := &house{t: t}
 	h.connect(s.url)
 	h.deploy("acme", "pid", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 50)) }`)

@@ -78,7 +78,8 @@ func TestTail(t *testing.T) {
 	require.Equal(t, 201, h.reply(h.send(events.Fetch, "acme/w", "", "Event-Id", "good")).Status)
 	require.Equal(t, 500, h.reply(h.send(events.Fetch, "acme/w", "", "Event-Id", "bad", "Http-Url", "/throws")).Status)
 	require.Equal(t, 201, h.reply(h.send(events.Fetch, "acme/w", "", "Event-Id", "waits", "Http-Url", "/later")).Status)
-	require.Equal(t, 200, h.reply(h.send(events.Fetch, "acme/w", "", "Event-Id", "breaks", "Http-Url", "/breaks", "Body-Credit", "1000")).Status)
+	require.Equal(t, 200, h.reply(h.send(events.Fetch, "acme/w", "", "Event-Id", "breaks", "Http-Url", "/breaks",
+		"Body-Credit", "1000")).Status)
 	h.send(events.Task, "acme/w", "", "Event-Id", "again")
 	h.send(events.Task, "acme/gone", "", "Event-Id", "nowhere")
 
@@ -99,13 +100,15 @@ func TestTail(t *testing.T) {
 		id, outcome, reason string
 		attempt, status     int
 	}{
-		{"good", tail.OutcomeOK, "", 1, 201}, {"bad", tail.OutcomeFailed, "exception", 1, 500}, {"waits", tail.OutcomeOK, "", 1, 201},
+		{"good", tail.OutcomeOK, "", 1, 201}, {"bad", tail.OutcomeFailed, "exception", 1, 500},
+		{"waits", tail.OutcomeOK, "", 1, 201},
 		{"breaks", tail.OutcomeBroken, "exception", 1, 200},
 		{"again", tail.OutcomeRetry, "", 1, 0}, {"again", tail.OutcomeOK, "", 2, 0},
 	} {
 		e, ok := got[key{c.id, tail.TypeEvent, c.attempt}]
 		require.True(t, ok, "%s %+v", c.id, got)
-		require.Equal(t, []any{c.outcome, c.reason, c.status, w.Version, "w"}, []any{e.Outcome, e.Reason, e.Status, e.Version, e.Worker}, c.id)
+		require.Equal(t, []any{c.outcome, c.reason, c.status, w.Version, "w"}, []any{e.Outcome, e.Reason, e.Status, e.Version,
+			e.Worker}, c.id)
 		require.Positive(t, e.DurationMs)
 		require.NotEmpty(t, e.Node)
 	}

@@ -103,19 +103,23 @@ func TestOneTrace(t *testing.T) {
 		} }`, `{"kv": {"STORE": "store"}, "services": {"AUTH": "auth"}, "queues": {"LATER": "later"}, "trace": {"propagate": ["127.0.0.1"]}}`)
 
 	const trace, publisher = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
-	r := h.reply(h.send(events.Task, "acme/front", `{}`, "traceparent", "00-"+trace+"-"+publisher+"-01", "tracestate", "vendor=1"))
+	r := h.reply(h.send(events.Task, "acme/front", `{}`, "traceparent", "00-"+trace+"-"+publisher+"-01", "tracestate",
+		"vendor=1"))
 	require.Nil(t, r.Failure)
 
 	// who is whose parent
-	receive, front := spanNamed(t, collector, trace, "receive acme/front"), spanNamed(t, collector, trace, "process acme/front")
+	receive, front := spanNamed(t, collector, trace, "receive acme/front"), spanNamed(t, collector, trace,
+		"process acme/front")
 	require.Equal(t, []string{publisher, receive.ID}, []string{receive.Parent, front.Parent})
-	require.Equal(t, []traces.Span_SpanKind{traces.Span_SPAN_KIND_CONSUMER, traces.Span_SPAN_KIND_CONSUMER}, []traces.Span_SpanKind{receive.GetKind(), front.GetKind()})
+	require.Equal(t, []traces.Span_SpanKind{traces.Span_SPAN_KIND_CONSUMER, traces.Span_SPAN_KIND_CONSUMER},
+		[]traces.Span_SpanKind{receive.GetKind(), front.GetKind()})
 	require.LessOrEqual(t, receive.GetStartTimeUnixNano(), receive.GetEndTimeUnixNano())
 	require.LessOrEqual(t, receive.GetEndTimeUnixNano(), front.GetEndTimeUnixNano())
 	for _, name := range []string{"kv put", "call auth.who", "call auth", "send later"} {
 		require.Equal(t, front.ID, spanNamed(t, collector, trace, name).Parent, name)
 	}
-	require.Equal(t, spanNamed(t, collector, trace, "call auth.who").ID, spanNamed(t, collector, trace, "acme/auth.who").Parent)
+	require.Equal(t, spanNamed(t, collector, trace, "call auth.who").ID, spanNamed(t, collector, trace, "acme/auth.who").
+		Parent)
 	called := spanNamed(t, collector, trace, "GET acme/auth")
 	require.Equal(t, spanNamed(t, collector, trace, "call auth").ID, called.Parent)
 	require.Equal(t, "203", called.Attributes["http.response.status_code"])
@@ -149,7 +153,8 @@ func TestOneTrace(t *testing.T) {
 			sockets++
 			continue
 		}
-		for _, key := range []string{"http.request.method", "server.address", "server.port", "url.full", "http.response.status_code", "error.type"} {
+		for _, key := range []string{"http.request.method", "server.address", "server.port", "url.full",
+			"http.response.status_code", "error.type"} {
 			require.Contains(t, s.Attributes, key)
 		}
 	}
@@ -175,7 +180,8 @@ func TestOneTrace(t *testing.T) {
 	require.Len(t, dead, 1)
 	require.Equal(t, []string{"00-" + trace + "-" + sent.ID + "-01"}, dead[0].Header["traceparent"])
 	before := len(collector.Spans())
-	require.NoError(t, deadletter.NewStore(h.js, events.DefaultPrefix).Replay(context.Background(), dead[0], deadletter.ReplayOptions{}))
+	require.NoError(t, deadletter.NewStore(h.js, events.DefaultPrefix).Replay(context.Background(), dead[0],
+		deadletter.ReplayOptions{}))
 	require.Eventually(t, func() bool {
 		n := 0
 		for _, s := range collector.Spans()[before:] {
@@ -195,7 +201,8 @@ func TestOneTrace(t *testing.T) {
 		}
 		return false
 	}, patience, time.Millisecond)
-	require.Eventually(t, func() bool { return collector.Metric("pinwheel_events_total") != nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return collector.Metric("pinwheel_events_total") != nil }, patience,
+		time.Millisecond)
 }
 
 // What an event without a parent is sampled by, nobody but the server has written. An unsampled parent is obeyed, and a
@@ -204,7 +211,8 @@ func TestTraceOfAnEventWithoutParent(t *testing.T) {
 	collector := otlptest.Open(t)
 	h := openHouse(t)
 	h.deploy("acme", "w", `export default { task() { throw new Error("no") } }`, `{"retries": {"maxAttempts": 1}}`)
-	require.NotNil(t, h.reply(h.send(events.Task, "acme/w", `{}`, "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")).Failure)
+	require.NotNil(t,
+		h.reply(h.send(events.Task, "acme/w", `{}`, "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")).Failure)
 	require.NotNil(t, h.reply(h.send(events.Task, "acme/w", `{}`, "traceparent", "nonsense")).Failure)
 	h.settled()
 	dead := h.dead()

@@ -22,7 +22,8 @@ func (p *Process) installedSubject() string { return p.cfg.Prefix + ".control.in
 
 // tellInstalled answers new processes how many workers run here. It runs until ctx is done.
 func (p *Process) tellInstalled(ctx context.Context) {
-	sub, err := p.nc.Subscribe(p.installedSubject(), func(m *nats.Msg) { _ = m.Respond([]byte(strconv.Itoa(p.watcher.Installed()))) })
+	sub, err := p.nc.Subscribe(p.installedSubject(),
+		func(m *nats.Msg) { _ = m.Respond([]byte(strconv.Itoa(p.watcher.Installed()))) })
 	if err != nil {
 		p.log.Warn().Err(err).Msg("new processes cannot ask how many workers run here")
 		return

@@ -66,7 +66,8 @@ func TestEmptiedBucketHarmsNoEvent(t *testing.T) {
 			require.NotZero(t, runCommand(f.cfg, []string{"doctor"}, strings.NewReader(""), &doctor, &doctor))
 			require.Contains(t, doctor.String(), "1 workers still run although their records are gone")
 			late := beginFleet(t, srv.URL())
-			require.Eventually(t, func() bool { m := late.missing.Load(); return m != nil && *m != nil }, patience, 10*time.Millisecond)
+			require.Eventually(t, func() bool { m := late.missing.Load(); return m != nil && *m != nil }, patience,
+				10*time.Millisecond)
 			require.Error(t, late.CheckReady(t.Context()))
 			h.deploy("acme", "echo", echo)
 			select {

@@ -101,7 +101,8 @@ func TestOneEventOfAWorkerAtATime(t *testing.T) {
 		}
 	}
 	answered := send(300)
-	require.Contains(t, string(h.reply(h.send(events.Task, "acme/free", "{}")).Body), `"free"`, "other workers of the owner are not held up")
+	require.Contains(t, string(h.reply(h.send(events.Task, "acme/free", "{}")).Body), `"free"`,
+		"other workers of the owner are not held up")
 	answered()
 	server.mu.Lock()
 	require.Len(t, server.hosts, 3, "each process had its turn")

@@ -22,19 +22,24 @@ func hist(buckets ...uint64) control.Histogram {
 func snapshots() (before, now flow.Snapshot) {
 	at := time.Unix(1_700_000_000, 0)
 	process := func(id string, at time.Time, duration control.Histogram, failed uint64) control.Flow {
-		return control.Flow{Member: control.Member{ID: id, Node: "node-" + id}, At: at, Duration: duration, Failed: failed, Owners: []control.OwnerFlow{}}
+		return control.Flow{Member: control.Member{ID: id, Node: "node-" + id}, At: at, Duration: duration, Failed: failed,
+			Owners: []control.OwnerFlow{}}
 	}
-	before = flow.Snapshot{At: at, Flows: []control.Flow{process("a", at, hist(10, 0, 0), 5), process("gone", at, hist(1, 1, 1), 0), process("b", at.Add(time.Hour), hist(0, 0, 0), 0)}}
-	a, b := process("a", at.Add(2*time.Second), hist(30, 0, 0), 6), process("b", at.Add(time.Hour+4*time.Second), hist(0, 0, 8), 0)
+	before = flow.Snapshot{At: at, Flows: []control.Flow{process("a", at, hist(10, 0, 0), 5),
+		process("gone", at, hist(1, 1, 1), 0), process("b", at.Add(time.Hour), hist(0, 0, 0), 0)}}
+	a, b := process("a", at.Add(2*time.Second), hist(30, 0, 0), 6), process("b", at.Add(time.Hour+4*time.Second),
+		hist(0, 0, 8), 0)
 	a.Owners = []control.OwnerFlow{{Owner: "acme", Queued: 1, Running: 2}, {Owner: "beta", Queued: 3, Parking: true}}
 	worker := func(state string, ended, failed uint64, buckets ...uint64) control.WorkerFlow {
 		return control.WorkerFlow{Worker: "acme/w", State: state, Ended: ended, Failed: failed, Duration: buckets, Last: at}
 	}
 	before.Flows[0].Workers = []control.WorkerFlow{worker("idle", 10, 1, 10, 0, 0)}
-	a.Workers = []control.WorkerFlow{worker("idle", 30, 3, 30, 0, 0), {Worker: "acme/x", State: "ephemeral", Ended: 2, Duration: []uint64{0, 2, 0}}}
+	a.Workers = []control.WorkerFlow{worker("idle", 30, 3, 30, 0, 0), {Worker: "acme/x", State: "ephemeral", Ended: 2,
+		Duration: []uint64{0, 2, 0}}}
 	b.Workers = []control.WorkerFlow{worker("active", 8, 0, 0, 0, 8)}
 	b.Owners, b.Draining = []control.OwnerFlow{{Owner: "acme", Queued: 1}}, true
-	now = flow.Snapshot{At: at.Add(2 * time.Second), Flows: []control.Flow{b, a, process("c", at, hist(100, 0, 0), 9)}, Missing: []control.Member{{Node: "old"}}}
+	now = flow.Snapshot{At: at.Add(2 * time.Second), Flows: []control.Flow{b, a, process("c", at, hist(100, 0, 0), 9)},
+		Missing: []control.Member{{Node: "old"}}}
 	now.Stored.Events = &control.StreamStats{Messages: 7, Oldest: at.Add(-58 * time.Second)}
 	now.Stored.Dead = &control.StreamStats{Messages: 3}
 	return before, now
@@ -76,7 +81,8 @@ func TestFiguresOfAWorker(t *testing.T) {
 	f := flow.FiguresOf("acme/w", before, now)
 	require.True(t, f.Rated)
 	require.InDelta(t, 20/2.0+8/4.0, f.Worker.Events, 0.001)
-	require.Equal(t, []any{"active", uint64(38), uint64(3), 2, []string{"old"}}, []any{f.State, f.Ended, f.FailedInAll, f.Processes, f.Missing})
+	require.Equal(t, []any{"active", uint64(38), uint64(3), 2, []string{"old"}},
+		[]any{f.State, f.Ended, f.FailedInAll, f.Processes, f.Missing})
 	require.InDelta(t, 19/30.0, *f.P50, 0.001, "of all 38, of which 30 took at most 1 ms")
 	f = flow.FiguresOf("acme/w", flow.Snapshot{}, now)
 	require.False(t, f.Rated)

@@ -24,8 +24,9 @@ type OfOwner struct {
 func BetweenOf(owner string, before, now Snapshot) OfOwner {
 	f := Between(before, now)
 	o := OfOwner{
-		At: f.At, Owner: Owner{Owner: owner}, Events: f.Events, Failed: f.Failed, DurationP50: f.DurationP50, DurationP99: f.DurationP99,
-		Processes: len(f.Processes), Workers: f.Workers, Missing: f.Missing,
+		At: f.At, Owner: Owner{Owner: owner}, Events: f.Events, Failed: f.Failed, DurationP50: f.DurationP50,
+		DurationP99: f.DurationP99,
+		Processes:   len(f.Processes), Workers: f.Workers, Missing: f.Missing,
 	}
 	if len(f.Owners) > 0 {
 		o.Owner = f.Owners[0]
@@ -46,7 +47,8 @@ type Figures struct {
 // may be the zero Snapshot.
 func FiguresOf(worker string, before, now Snapshot) Figures {
 	did := Between(before, now)
-	f := Figures{Worker: Worker{Worker: worker, State: states[len(states)-1]}, Rated: len(before.Flows) > 0, Missing: did.Missing}
+	f := Figures{Worker: Worker{Worker: worker, State: states[len(states)-1]}, Rated: len(before.Flows) > 0,
+		Missing: did.Missing}
 	for _, w := range did.Workers {
 		if w.Worker == worker {
 			f.Worker = w

@@ -103,13 +103,16 @@ func Between(before, now Snapshot) Summary {
 	var wait, duration control.Histogram
 	for _, p := range now.Flows {
 		one := Process{
-			Node: p.Node, Build: p.Build, Draining: p.Draining, Running: p.Running, Queued: p.Queued, Held: p.Held, Isolates: p.Isolates, Heap: p.Heap,
+			Node: p.Node, Build: p.Build, Draining: p.Draining, Running: p.Running, Queued: p.Queued, Held: p.Held,
+			Isolates: p.Isolates, Heap: p.Heap,
 		}
 		last, known := earlier[p.ID]
 		if one.New = !known || !p.At.After(last.At); !one.New {
 			b := between{
-				seconds: p.At.Sub(last.At).Seconds(), failed: p.Failed - min(p.Failed, last.Failed), retried: p.Retried - min(p.Retried, last.Retried),
-				parked: p.Parked - min(p.Parked, last.Parked), wait: p.Wait.Since(last.Wait), duration: p.Duration.Since(last.Duration),
+				seconds: p.At.Sub(last.At).Seconds(), failed: p.Failed - min(p.Failed, last.Failed),
+				retried: p.Retried - min(p.Retried, last.Retried),
+				parked:  p.Parked - min(p.Parked, last.Parked), wait: p.Wait.Since(last.Wait),
+				duration: p.Duration.Since(last.Duration),
 			}
 			one.Rates = b.rates()
 			f.add(one.Rates)

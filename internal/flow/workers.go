@@ -59,7 +59,8 @@ func (w *workers) add(now control.Flow, last *control.Flow, seconds float64) {
 		ended := one.Ended - min(one.Ended, was.Ended)
 		sum.Events += float64(ended) / seconds
 		sum.Failed += float64(one.Failed-min(one.Failed, was.Failed)) / seconds
-		since := control.Histogram{Count: one.Ended, Bounds: bounds, Buckets: one.Duration}.Since(control.Histogram{Count: was.Ended, Bounds: bounds, Buckets: was.Duration})
+		since := control.Histogram{Count: one.Ended, Bounds: bounds,
+			Buckets: one.Duration}.Since(control.Histogram{Count: was.Ended, Bounds: bounds, Buckets: was.Duration})
 		w.durations[one.Worker] = w.durations[one.Worker].Add(since)
 	}
 }
@@ -80,7 +81,8 @@ func busiest(earlier map[string]control.Flow, now []control.Flow) []Worker {
 		list = append(list, *one)
 	}
 	slices.SortFunc(list, func(a, b Worker) int {
-		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(b.Running, a.Running), b.Last.Compare(a.Last), cmp.Compare(a.Worker, b.Worker))
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(b.Running, a.Running), b.Last.Compare(a.Last),
+			cmp.Compare(a.Worker, b.Worker))
 	})
 	return list
 }

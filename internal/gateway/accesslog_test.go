@@ -56,12 +56,14 @@ func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	var s seen
 	var asJSON, asText written
-	_, addr := open(t, Config{Domain: "w.test", Log: true, Trust: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, s.handle, func(g *Gateway) {
-		g.log = zerolog.New(zerolog.MultiLevelWriter(&asJSON, zerolog.ConsoleWriter{Out: &asText, NoColor: true}))
-	})
+	_, addr := open(t, Config{Domain: "w.test", Log: true, Trust: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		s.handle, func(g *Gateway) {
+			g.log = zerolog.New(zerolog.MultiLevelWriter(&asJSON, zerolog.ConsoleWriter{Out: &asText, NoColor: true}))
+		})
 	const host = "Host: hello--acme.w.test\r\n"
 	const forged = `","status":200,"owner":"beta","x":"`
-	run := []string{"level", "method", "host", "path", "status", "in", "out", "duration", "owner", "worker", "version", "event", "client", "message"}
+	run := []string{"level", "method", "host", "path", "status", "in", "out", "duration", "owner", "worker", "version",
+		"event", "client", "message"}
 	refused := []string{"level", "method", "host", "path", "status", "in", "out", "duration", "client", "message"}
 	for _, c := range []struct {
 		request string
@@ -82,7 +84,8 @@ func TestAccessLog(t *testing.T) {
 		{"GET /" + strings.Repeat("p", 50_000) + " HTTP/1.1\r\n" + host, run},
 		{strings.Repeat("M", 50_000) + " / HTTP/1.1\r\n" + host, run},
 		{"A!#$%&'*+-.^_`|~ / HTTP/1.1\r\n" + host, run},
-		{"GET / HTTP/1.1\r\n" + host + "X-Forwarded-For: " + forged + "\r\nX-Forwarded-Proto: " + forged + "\r\nUser-Agent: " + forged + "\r\n", run},
+		{"GET / HTTP/1.1\r\n" + host + "X-Forwarded-For: " + forged + "\r\nX-Forwarded-Proto: " + forged +
+			"\r\nUser-Agent: " + forged + "\r\n", run},
 		{"GET / HTTP/1.1\r\n" + host + "X-Forwarded-For: 192.0.2.1\tstatus=200, fe80::1%" + forged + "\r\n", run},
 		{"GET / HTTP/1.1\r\n" + host + "Event-Id: " + forged + "\r\nVersion-Key: " + forged + "\r\n", run},
 	} {
@@ -100,7 +103,8 @@ func TestAccessLog(t *testing.T) {
 		for _, line := range []string{lines[0], texts[0]} {
 			require.Equal(t, strings.Index(line, "\n"), len(line)-1, "%q", line)
 			require.Less(t, len(line), 4<<10)
-			require.Equal(t, -1, strings.IndexFunc(line[:len(line)-1], func(r rune) bool { return r < ' ' || r >= 0x7f && r != '…' }), "%q", line)
+			require.Equal(t, -1,
+				strings.IndexFunc(line[:len(line)-1], func(r rune) bool { return r < ' ' || r >= 0x7f && r != '…' }), "%q", line)
 		}
 		var doc struct {
 			Status int

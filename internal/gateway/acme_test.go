@@ -26,13 +26,15 @@ func TestHostsWithCertificates(t *testing.T) {
 		"acme/tasks": only("acme", "tasks", func(w *events.Worker) { w.Handlers = []events.Kind{events.Task} }),
 	}}
 	routes := NewRoutes("")
-	routes.Install(routed("beta", "shop", "shop.example/b/*", "*.shop.example/*", "*/all", "site--acme.w.example/*", "none--acme.w.example/*"))
+	routes.Install(routed("beta", "shop", "shop.example/b/*", "*.shop.example/*", "*/all", "site--acme.w.example/*",
+		"none--acme.w.example/*"))
 	routes.Install(routed("acme", "shop", "shop.example/a", "denied.example/*"))
 	routes.SetPolicy("beta", events.Policy{Hosts: []string{"*"}})
 	routes.SetPolicy("acme", events.Policy{Hosts: []string{"shop.example"}})
 	h := Hosts{Domain: "w.example", Workers: workers, Routes: routes}
 	for host, want := range map[string]string{
-		"site--acme.w.example": "acme", "files--acme.w.example": "acme", "tasks--acme.w.example": "", "off--acme.w.example": "", "none--acme.w.example": "", "site--beta.w.example": "",
+		"site--acme.w.example": "acme", "files--acme.w.example": "acme", "tasks--acme.w.example": "",
+		"off--acme.w.example": "", "none--acme.w.example": "", "site--beta.w.example": "",
 		"3--site--acme.w.example": "", activeVersion + "--site--acme.w.example": "", "w.example": "", "site.w.example": "",
 		"shop.example": "acme", "a.shop.example": "", "denied.example": "", "*.shop.example": "", "*": "", "": "",
 	} {

@@ -98,7 +98,8 @@ func hostName(host string) string {
 		host = h
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if len(host) > maxHost || strings.Count(host, ".") >= maxLabels || strings.ContainsFunc(host, func(c rune) bool { return !hostRune(c) }) {
+	if len(host) > maxHost || strings.Count(host, ".") >= maxLabels ||
+		strings.ContainsFunc(host, func(c rune) bool { return !hostRune(c) }) {
 		return ""
 	}
 	return host
@@ -106,5 +107,6 @@ func hostName(host string) string {
 
 // hostRune reports whether a host name or an address may have c.
 func hostRune(c rune) bool {
-	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' || c == ':' || c == '[' || c == ']'
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' || c == ':' || c == '[' ||
+		c == ']'
 }

@@ -25,7 +25,8 @@ func baseTag(prefix string) string { return `<base href="` + html.EscapeString(p
 func based(t *testing.T, cfg Config, h *events.HTTP) (*seen, string) {
 	t.Helper()
 	files := newMemoryFiles()
-	files.put(filesOf2, map[string]string{"/index.html": head + restPage, "/own.html": "own"}, assets.Redirect{From: "/go", To: "/there", Status: 301})
+	files.put(filesOf2, map[string]string{"/index.html": head + restPage, "/own.html": "own"},
+		assets.Redirect{From: "/go", To: "/there", Status: 301})
 	list := files.lists[filesOf2]
 	page := list.Files["/index.html"]
 	page.BaseAt = int64(len(head)) + 1
@@ -34,7 +35,8 @@ func based(t *testing.T, cfg Config, h *events.HTTP) (*seen, string) {
 	w := version(2, h)
 	w.Assets, w.Handlers = &events.Assets{Files: filesOf2, NotFound: events.NotFoundSPA}, []events.Kind{events.Fetch}
 	s := &seen{}
-	_, addr := open(t, cfg, s.handle, (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w).in, func(g *Gateway) { g.Files = files })
+	_, addr := open(t, cfg, s.handle, (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w).in,
+		func(g *Gateway) { g.Files = files })
 	return s, addr
 }
 
@@ -68,7 +70,8 @@ func TestBase(t *testing.T) {
 	require.Equal(t, "http://"+shop+"/api/x?y=1", e.URL)
 	require.Contains(t, strings.Join(e.HTTPHeaders, "\n"), headerForwardedPrefix+"\n"+baseHref)
 
-	for _, path := range []string{"/", "/api", baseHref + "s/", "/x" + baseHref + "/", "/it%2527s&co/", "/It's&co/", baseHref + "%2f", baseHref + "/%2e%2e/x", "//" + baseHref[1:] + "/"} {
+	for _, path := range []string{"/", "/api", baseHref + "s/", "/x" + baseHref + "/", "/it%2527s&co/", "/It's&co/",
+		baseHref + "%2f", baseHref + "/%2e%2e/x", "//" + baseHref[1:] + "/"} {
 		r = getFile(t, addr, path)
 		require.Equal(t, http.StatusNotFound, r.StatusCode, path)
 		require.Equal(t, "the paths of this worker begin with its http.base\n", text(t, r), path)
@@ -99,7 +102,8 @@ func TestRangesOfPagesWithBase(t *testing.T) {
 // A worker that is reached below its name has both before its paths.
 func TestBaseBelowPaths(t *testing.T) {
 	t.Parallel()
-	s, addr := based(t, Config{Paths: "acme", Domain: "w.test"}, &events.HTTP{Auth: "TOKEN", Public: events.PublicPaths{"GET": {"/health", "/"}}})
+	s, addr := based(t, Config{Paths: "acme", Domain: "w.test"},
+		&events.HTTP{Auth: "TOKEN", Public: events.PublicPaths{"GET": {"/health", "/"}}})
 	ask := func(path string) *http.Response {
 		return raw(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 1)[0]
 	}
@@ -108,7 +112,8 @@ func TestBaseBelowPaths(t *testing.T) {
 	// Paths that are public are those that the worker sees.
 	require.Equal(t, http.StatusOK, ask(prefix+"/health").StatusCode)
 	require.Equal(t, "http://localhost/health", s.take()[0].URL)
-	for _, path := range []string{prefix + "/healthy", prefix + "/x/health", prefix + "/%2e%2e" + baseHref + "/x", prefix + "/health%2f"} {
+	for _, path := range []string{prefix + "/healthy", prefix + "/x/health", prefix + "/%2e%2e" + baseHref + "/x",
+		prefix + "/health%2f"} {
 		require.Equal(t, http.StatusUnauthorized, ask(path).StatusCode, path)
 	}
 	for _, path := range []string{"/shop/health", prefix + "/%2e%2e/health"} {

@@ -59,17 +59,18 @@ func (c Config) OrDefault() Config {
 
 // Bounds that no operator sets.
 const (
-	maxHeaders     = 100       // of a request
-	maxHeader      = 8 << 10   // bytes of the name and the value of one
-	maxHeaderBytes = 64 << 10  // of the request line and all headers
-	wholeBody      = 64 << 10  // a request body up to this size is read before its event runs
-	partBytes      = 48 << 10  // of a longer one, which is read while the event runs. A write of 64 KiB is two packets of loopback
-	maxPart        = 128 << 10 // of one that JavaScript reads, when more has come
-	streamBytes    = 64 << 10  // of a request body of HTTP/2 that may be ahead
-	window         = 256 << 10 // bytes of a response body that a worker may be ahead of the client
-	maxStreams     = 100       // requests at the same time on one connection of HTTP/2
-	maxFrame       = 16 << 10  // bytes of one of HTTP/2
-	bodyRate       = 4 << 10   // bytes of a request body for which a client gets a second more time
+	maxHeaders     = 100      // of a request
+	maxHeader      = 8 << 10  // bytes of the name and the value of one
+	maxHeaderBytes = 64 << 10 // of the request line and all headers
+	wholeBody      = 64 << 10 // a request body up to this size is read before its event runs
+	// of a longer one, which is read while the event runs. A write of 64 KiB is two packets of loopback
+	partBytes   = 48 << 10
+	maxPart     = 128 << 10 // of one that JavaScript reads, when more has come
+	streamBytes = 64 << 10  // of a request body of HTTP/2 that may be ahead
+	window      = 256 << 10 // bytes of a response body that a worker may be ahead of the client
+	maxStreams  = 100       // requests at the same time on one connection of HTTP/2
+	maxFrame    = 16 << 10  // bytes of one of HTTP/2
+	bodyRate    = 4 << 10   // bytes of a request body for which a client gets a second more time
 )
 
 // times are how long the gateway waits for clients. Tests have shorter ones.
@@ -84,5 +85,6 @@ type times struct {
 }
 
 var defaultTimes = times{
-	header: 10 * time.Second, idle: 75 * time.Second, write: 30 * time.Second, body: 10 * time.Second, piece: 30 * time.Second, rest: 2 * time.Second, leave: time.Second,
+	header: 10 * time.Second, idle: 75 * time.Second, write: 30 * time.Second, body: 10 * time.Second,
+	piece: 30 * time.Second, rest: 2 * time.Second, leave: time.Second,
 }

@@ -46,7 +46,8 @@ func TestConnectionsOfOneClient(t *testing.T) {
 		t.Skip("other systems have no 127.0.0.2")
 	}
 	release, running := make(chan struct{}), make(chan struct{}, 16)
-	g, addr := open(t, Config{Domain: "w.test", MaxConnections: 8, Trust: []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}}, func(e *events.Event) *events.Reply {
+	g, addr := open(t, Config{Domain: "w.test", MaxConnections: 8,
+		Trust: []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}}, func(e *events.Event) *events.Reply {
 		if e.URL == "http://"+shop+"/wait" {
 			running <- struct{}{}
 			<-release
@@ -81,7 +82,8 @@ func TestConnectionsOfOneClient(t *testing.T) {
 
 func TestNetworksOfClients(t *testing.T) {
 	for address, want := range map[string]string{
-		"192.0.2.1": "192.0.2.1/32", "::ffff:192.0.2.1": "192.0.2.1/32", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1": "fe80::/64",
+		"192.0.2.1": "192.0.2.1/32", "::ffff:192.0.2.1": "192.0.2.1/32", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64",
+		"fe80::1": "fe80::/64",
 	} {
 		require.Equal(t, want, networkOf(netip.MustParseAddr(address).Unmap()).String())
 	}

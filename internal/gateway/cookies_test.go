@@ -29,7 +29,8 @@ func TestCookiesOfTheConsole(t *testing.T) {
 			}
 		}
 		return &events.Reply{Status: 200, Headers: []string{
-			"set-cookie", "a=1", "Set-Cookie", "pinwheel_console=x; Path=/", "SET-COOKIE", " =pinwheel_notice=x", "Set-Cookie", "\tpinwheel_x", "set-cookie", "b=pinwheel_console",
+			"set-cookie", "a=1", "Set-Cookie", "pinwheel_console=x; Path=/", "SET-COOKIE", " =pinwheel_notice=x", "Set-Cookie",
+			"\tpinwheel_x", "set-cookie", "b=pinwheel_console",
 		}}
 	})
 	for cookie, want := range map[string][]string{
@@ -66,7 +67,8 @@ func TestDomainsOfCookies(t *testing.T) {
 		return &events.Reply{Status: 200, Headers: headers}
 	})
 	g.Routes.Install(routed("acme", "shop", "shop.acme.test/*", "www.shared.test/*"))
-	g.Routes.SetPolicy("acme", events.Policy{Hosts: []string{"shop.acme.test", "acme.test", "*.acme.test", "shared.test", "www.shared.test"}})
+	g.Routes.SetPolicy("acme", events.Policy{Hosts: []string{"shop.acme.test", "acme.test", "*.acme.test", "shared.test",
+		"www.shared.test"}})
 	g.Routes.SetPolicy("beta", events.Policy{Hosts: []string{"*.beta.shared.test"}})
 	answer := func(host string, cookies ...string) []string {
 		set = cookies
@@ -75,13 +77,17 @@ func TestDomainsOfCookies(t *testing.T) {
 	}
 	const worker = "shop--acme.w.example"
 	require.Equal(t, []string{
-		"a=1; Path=/", "b=2; Secure", "c=3", "d=4; HttpOnly", "e=5;path=/", "f=domain=w.example; Domain=" + worker, "Domain=w.example", "g=7", "h=8", "i=9", "pinwheel=1",
+		"a=1; Path=/", "b=2; Secure", "c=3", "d=4; HttpOnly", "e=5;path=/", "f=domain=w.example; Domain=" + worker,
+		"Domain=w.example", "g=7", "h=8", "i=9", "pinwheel=1",
 	}, answer(worker,
-		"a=1; Path=/; Domain=w.example", "b=2; domain = .W.Example ; Secure", "c=3;DOMAIN=example", "d=4; HttpOnly;\tDomain=w.example.", "e=5;path=/;domain=W.EXAMPLE",
-		"f=domain=w.example; Domain="+worker, "Domain=w.example", "g=7; Domain=w\u00e9.example", "h=8; Domain", "i=9; Domain=..example", "__Host-pinwheel_console=x", "pinwheel=1",
+		"a=1; Path=/; Domain=w.example", "b=2; domain = .W.Example ; Secure", "c=3;DOMAIN=example",
+		"d=4; HttpOnly;\tDomain=w.example.", "e=5;path=/;domain=W.EXAMPLE",
+		"f=domain=w.example; Domain="+worker, "Domain=w.example", "g=7; Domain=w\u00e9.example", "h=8; Domain",
+		"i=9; Domain=..example", "__Host-pinwheel_console=x", "pinwheel=1",
 	))
 	for domain, want := range map[string]string{ // at a host that is granted
-		"shop.acme.test": "a=1; Domain=shop.acme.test", "acme.test": "a=1; Domain=acme.test", ".ACME.test": "a=1; Domain=.ACME.test", "test": "a=1",
+		"shop.acme.test": "a=1; Domain=shop.acme.test", "acme.test": "a=1; Domain=acme.test",
+		".ACME.test": "a=1; Domain=.ACME.test", "test": "a=1",
 	} {
 		require.Equal(t, []string{want}, answer("shop.acme.test", "a=1; Domain="+domain), domain)
 	}

@@ -78,7 +78,10 @@ const unfinished = "GET / HTTP/1.1\r\nHost: w--acme.w.test\r\n"
 func TestUnfinishedHeadersAreCut(t *testing.T) {
 	t.Parallel()
 	var s seen
-	_, addr := open(t, domain, s.handle, func(g *Gateway) { g.times.header, g.times.idle = 100*time.Millisecond, patience })
+	_, addr := open(t, domain, s.handle, func(g *Gateway) {
+		g.times.header, g.times.idle = 100*time.Millisecond,
+			patience
+	})
 	idle, later := answered(t, addr), answered(t, addr)
 	require.GreaterOrEqual(t, len(s.take()), 2)
 	for _, text := range []string{"", "GET / HT", "GET / HTTP/1.1\r\n", unfinished + "X-Lo"} {
@@ -154,7 +157,8 @@ func TestDrain(t *testing.T) {
 	require.Eventually(t, g.leaving.Load, patience, time.Millisecond)
 	list := raw(t, addr, "GET / HTTP/1.1\r\nHost: w--acme.w.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", 2)
 	require.Len(t, list, 1, "the connection is closed")
-	require.Equal(t, []any{503, "1", "the process ends\n", true}, []any{list[0].StatusCode, list[0].Header.Get("Retry-After"), text(t, list[0]), list[0].Close})
+	require.Equal(t, []any{503, "1", "the process ends\n", true},
+		[]any{list[0].StatusCode, list[0].Header.Get("Retry-After"), text(t, list[0]), list[0].Close})
 	close(release)
 	r := <-got
 	require.Equal(t, []any{"whole", true}, []any{text(t, r), r.Close})
@@ -181,5 +185,6 @@ func TestClose(t *testing.T) {
 	close(answered)
 	<-gone
 	require.Len(t, list, 1)
-	require.Equal(t, []any{503, "1", "unavailable: the process ends\n"}, []any{list[0].StatusCode, list[0].Header.Get("Retry-After"), text(t, list[0])})
+	require.Equal(t, []any{503, "1", "unavailable: the process ends\n"},
+		[]any{list[0].StatusCode, list[0].Header.Get("Retry-After"), text(t, list[0])})
 }

@@ -59,7 +59,8 @@ func (x *exchange) checkLength() *refusal {
 // run runs the event and writes its reply.
 func (x *exchange) run() {
 	x.requester = &events.Requester{Credit: window}
-	x.body = &requestBody{from: http.MaxBytesReader(x.w, x.r.Body, x.maxBody()), control: x.control, gone: x.requester.Gone, times: &x.g.times}
+	x.body = &requestBody{from: http.MaxBytesReader(x.w, x.r.Body, x.maxBody()), control: x.control,
+		gone: x.requester.Gone, times: &x.g.times}
 	x.body.owners, x.body.owner = &x.g.owners, x.event.Owner
 	x.body.seen.most, x.seen.most = kept(x.service.Log)
 	if x.r.ContentLength != 0 {
@@ -74,7 +75,8 @@ func (x *exchange) run() {
 		}
 	}
 	owners, owner := &x.g.owners, x.event.Owner
-	size, stored := x.body.size(x.r.ContentLength), x.service.Delivery == events.DeliverStored || x.service.Delivery == events.DeliverAccepted
+	size, stored := x.body.size(x.r.ContentLength), x.service.Delivery == events.DeliverStored ||
+		x.service.Delivery == events.DeliverAccepted
 	if size == 0 && x.r.ContentLength != 0 {
 		size = partBytes
 		if stored {
@@ -158,7 +160,8 @@ func (x *exchange) record() {
 	if !x.g.cfg.Log {
 		return
 	}
-	line := x.g.log.Info().Str("method", clipped(x.r.Method, maxLogged)).Str("host", clipped(x.r.Host, maxLogged)).Str("path", clipped(x.r.URL.EscapedPath(), maxLogged)).
+	line := x.g.log.Info().Str("method", clipped(x.r.Method, maxLogged)).Str("host", clipped(x.r.Host, maxLogged)).
+		Str("path", clipped(x.r.URL.EscapedPath(), maxLogged)).
 		Int("status", x.status).Int64("in", came).Int64("out", x.sent).Dur("duration", took)
 	if e := x.event; e != nil {
 		line = line.Str("owner", e.Owner).Str("worker", e.Worker).Str("version", x.version).Str("event", e.ID)

@@ -111,7 +111,8 @@ func withheld(x *exchange, addresses []events.Path) bool {
 }
 
 func publicIn(w *events.Worker, method string, addresses []events.Path) bool {
-	return w.HTTP != nil && slices.ContainsFunc(addresses, func(p events.Path) bool { return w.HTTP.Public.Match(method, p) })
+	return w.HTTP != nil && slices.ContainsFunc(addresses,
+		func(p events.Path) bool { return w.HTTP.Public.Match(method, p) })
 }
 
 // unreadable refuses a request because its file, or the list of files, cannot be read.

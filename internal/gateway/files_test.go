@@ -123,21 +123,26 @@ func TestFiles(t *testing.T) {
 	files := newMemoryFiles()
 	big := strings.Repeat("0123456789", 40_000) // several parts
 	files.put(filesOf1, map[string]string{"/old-1a2b3c4d.js": "of the version before", "/secret.html": "a page"})
-	files.put(filesOf2, map[string]string{"/index.html": "home", "/docs/index.html": "docs", "/about.html": "about", "/big": big, "/a b.txt": "space"},
-		assets.Redirect{From: "/go/*", To: "/:splat", Status: 302}, assets.Redirect{From: "/hidden", To: "/about.html", Status: 200})
+	files.put(filesOf2, map[string]string{"/index.html": "home", "/docs/index.html": "docs", "/about.html": "about",
+		"/big": big, "/a b.txt": "space"},
+		assets.Redirect{From: "/go/*", To: "/:splat", Status: 302}, assets.Redirect{From: "/hidden", To: "/about.html",
+			Status: 200})
 	s, addr := openSite(t, files, &events.Assets{Files: filesOf2, WorkerFirst: []string{"/docs/api/*"}}, events.Fetch)
 
 	r := getFile(t, addr, "/")
-	require.Equal(t, []any{200, "home", "text/html; charset=utf-8", "public, max-age=0, must-revalidate"}, []any{r.StatusCode, text(t, r), r.Header.Get("Content-Type"), r.Header.Get("Cache-Control")})
+	require.Equal(t, []any{200, "home", "text/html; charset=utf-8", "public, max-age=0, must-revalidate"},
+		[]any{r.StatusCode, text(t, r), r.Header.Get("Content-Type"), r.Header.Get("Cache-Control")})
 	tag := r.Header.Get("Etag")
 	require.Equal(t, 304, getFile(t, addr, "/", "If-None-Match", tag).StatusCode)
 	require.Equal(t, "space", text(t, getFile(t, addr, "/a%20b.txt")))
-	require.Equal(t, "of the version before", text(t, getFile(t, addr, "/old-1a2b3c4d.js")), "a page of the version before asks for it")
+	require.Equal(t, "of the version before", text(t, getFile(t, addr, "/old-1a2b3c4d.js")),
+		"a page of the version before asks for it")
 	r = do(t, addr, http.MethodHead, "/about")
 	require.Equal(t, []any{200, "5"}, []any{r.StatusCode, r.Header.Get("Content-Length")})
 
 	for path, to := range map[string]string{
-		"/docs": "/docs/", "/docs/index.html?x=1": "/docs/?x=1", "/about.html": "/about", "/about/": "/about", "/index": "/", "/go//evil.example": "/evil.example?", "/go/%5cevil": "/%5Cevil",
+		"/docs": "/docs/", "/docs/index.html?x=1": "/docs/?x=1", "/about.html": "/about", "/about/": "/about", "/index": "/",
+		"/go//evil.example": "/evil.example?", "/go/%5cevil": "/%5Cevil",
 	} {
 		r := getFile(t, addr, path)
 		require.Contains(t, []int{302, 307}, r.StatusCode, path)
@@ -148,12 +153,14 @@ func TestFiles(t *testing.T) {
 	r = getFile(t, addr, "/big", "Range", "bytes=131070-131075")
 	require.Equal(t, []any{206, big[131070:131076]}, []any{r.StatusCode, text(t, r)})
 	r = getFile(t, addr, "/big", "Accept-Encoding", "br;q=0, GZIP;q=0.5")
-	require.Equal(t, []any{"gzip", zipped(big), "Accept-Encoding"}, []any{r.Header.Get("Content-Encoding"), text(t, r), r.Header.Get("Vary")})
+	require.Equal(t, []any{"gzip", zipped(big), "Accept-Encoding"}, []any{r.Header.Get("Content-Encoding"), text(t, r),
+		r.Header.Get("Vary")})
 	require.NotEqual(t, tag, r.Header.Get("Etag"))
 	require.Equal(t, big, text(t, getFile(t, addr, "/big", "Accept-Encoding", "gzip;q=0")))
 	require.Empty(t, s.take(), "the worker never ran")
 
-	for _, path := range []string{"/nowhere", "/docs/api/x", "/%2e%2e/about", "/docs/..%2findex.html", "/secret", "/secret.html"} {
+	for _, path := range []string{"/nowhere", "/docs/api/x", "/%2e%2e/about", "/docs/..%2findex.html", "/secret",
+		"/secret.html"} {
 		require.Equal(t, 200, getFile(t, addr, path).StatusCode, path)
 		require.Len(t, s.take(), 1, path)
 	}

@@ -47,7 +47,8 @@ var (
 )
 
 func newFrames(c net.Conn) *frames {
-	return &frames{Conn: c, control: rate.NewLimiter(controlRate, controlBurst), pieces: rate.NewLimiter(pieceRate, pieceBurst)}
+	return &frames{Conn: c, control: rate.NewLimiter(controlRate, controlBurst),
+		pieces: rate.NewLimiter(pieceRate, pieceBurst)}
 }
 
 // attend is called when c reads from f.

@@ -91,7 +91,9 @@ func TestFramesOfAClientAreBounded(t *testing.T) {
 	refused(t, dial(), append(begin, bytes.Repeat(empty, pieceBurst)...), append(bytes.Repeat(empty, 50), ping...))
 
 	c := dial()
-	_, err := c.NetConn().Write(bytes.Join([][]byte{begin, bytes.Repeat(empty, pieceBurst-1), bytes.Repeat(full, 100), []byte("\x80\x80mask"), bytes.Repeat(ping, controlBurst)}, nil))
+	_, err := c.NetConn().
+		Write(bytes.Join([][]byte{begin, bytes.Repeat(empty, pieceBurst-1), bytes.Repeat(full, 100), []byte("\x80\x80mask"),
+			bytes.Repeat(ping, controlBurst)}, nil))
 	require.NoError(t, err)
 	_, data, err := c.ReadMessage()
 	require.NoError(t, err)

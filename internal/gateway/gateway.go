@@ -56,10 +56,15 @@ type Gateway struct {
 func New(cfg Config, rooms Rooms, log zerolog.Logger, reg prometheus.Registerer) (*Gateway, error) {
 	cfg = cfg.OrDefault()
 	g := &Gateway{
-		cfg: cfg, Rooms: rooms, log: log, often: repeats.New(log), metrics: newMetrics(), ids: eventid.New("http"), times: defaultTimes, sockets: newSockets(), lines: newRequestLog(rooms.Output), owners: owners{requests: cfg.OwnerRequests, memory: cfg.Memory, of: map[string]*usage{}},
+		cfg: cfg, Rooms: rooms, log: log, often: repeats.New(log), metrics: newMetrics(), ids: eventid.New("http"),
+		times: defaultTimes, sockets: newSockets(), lines: newRequestLog(rooms.Output),
+		owners: owners{requests: cfg.OwnerRequests, memory: cfg.Memory, of: map[string]*usage{}},
 	}
 	g.ended, g.end = context.WithCancel(context.Background())
-	g.connections = newConnections(cfg.MaxConnections, g.trusts, func(why string) { g.metrics.closed.WithLabelValues(why).Inc() })
+	g.connections = newConnections(cfg.MaxConnections, g.trusts, func(why string) {
+		g.metrics.closed.WithLabelValues(why).
+			Inc()
+	})
 	g.server = g.newServer()
 	return g, g.metrics.register(reg)
 }

@@ -46,7 +46,8 @@ func (h handler) Submit(batch []*events.Event) {
 func open(t *testing.T, cfg Config, h handler, change ...func(*Gateway)) (g *Gateway, addr string) {
 	t.Helper()
 	g = newGateway(t, cfg, h)
-	g.times.leave, g.times.idle, g.times.header = 50*time.Millisecond, 300*time.Millisecond, patience // a busy machine takes long to send
+	// a busy machine takes long to send
+	g.times.leave, g.times.idle, g.times.header = 50*time.Millisecond, 300*time.Millisecond, patience
 	for _, f := range change {
 		f(g)
 	}
@@ -72,7 +73,8 @@ func (s *seen) handle(e *events.Event) *events.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, e)
-	return &events.Reply{Status: 200, Headers: []string{"content-type", "text/plain"}, Body: []byte("ok"), Version: "1-abc"}
+	return &events.Reply{Status: 200, Headers: []string{"content-type", "text/plain"}, Body: []byte("ok"),
+		Version: "1-abc"}
 }
 
 func (s *seen) take() []*events.Event {
@@ -132,8 +134,10 @@ func TestHosts(t *testing.T) {
 		require.Equal(t, want, got, host)
 	}
 	for _, host := range []string{
-		"", "w.test", ".w.test", "hello.w.test", "hello--acme", "hello--acme.x.test", "hello--acme.w.test.evil.test", "hello--acmew.test",
-		"a--b--c--d.w.test", "--b.w.test", "a--.w.test", "a---b.w.test", "--a--b.w.test", "a.b--c.w.test", "a--b c.w.test", "a--b\x00.w.test",
+		"", "w.test", ".w.test", "hello.w.test", "hello--acme", "hello--acme.x.test", "hello--acme.w.test.evil.test",
+		"hello--acmew.test",
+		"a--b--c--d.w.test", "--b.w.test", "a--.w.test", "a---b.w.test", "--a--b.w.test", "a.b--c.w.test", "a--b c.w.test",
+		"a--b\x00.w.test",
 	} {
 		_, ok := byHost(hostName(host), "w.test")
 		require.False(t, ok, host)
@@ -143,7 +147,8 @@ func TestHosts(t *testing.T) {
 	// What can be no host is refused before anything looks for it.
 	long := strings.Repeat("a.", 124) + "a.w.t" // 253 bytes
 	require.Equal(t, long, hostName(strings.ToUpper(long)+".:65535"))
-	for _, host := range []string{"b" + long, long + ".a", strings.Repeat("a.", 30_000) + "test", strings.Repeat(".", maxLabels+1)} {
+	for _, host := range []string{"b" + long, long + ".a", strings.Repeat("a.", 30_000) + "test",
+		strings.Repeat(".", maxLabels+1)} {
 		require.Empty(t, hostName(host), host)
 	}
 }
@@ -153,11 +158,14 @@ func TestHosts(t *testing.T) {
 func TestHostsThatAreAnswered(t *testing.T) {
 	t.Parallel()
 	var s seen
-	g, addr := open(t, Config{Domain: "w.test", Paths: "dev", Hosts: []string{"mine.example", "*.tunnel.example"}}, s.handle)
+	g, addr := open(t, Config{Domain: "w.test", Paths: "dev", Hosts: []string{"mine.example", "*.tunnel.example"}},
+		s.handle)
 	g.Routes.Install(routed("dev", "site", "shop.example/*", "*.eu.shop.example/*", "*/*"))
 	for host, want := range map[string]int{
-		"localhost:8787": 200, "hello--dev.localhost": 200, "127.0.0.1": 200, "[::1]:80": 200, "hello--dev.w.test": 200, "mine.example": 200, "a.tunnel.example:1": 200,
-		"shop.example": 200, "a.eu.shop.example": 200, "evil.example": 421, "shop.example.evil.example": 421, "eu.shop.example": 421, "w.test.evil.example": 421, "tunnel.example": 421,
+		"localhost:8787": 200, "hello--dev.localhost": 200, "127.0.0.1": 200, "[::1]:80": 200, "hello--dev.w.test": 200,
+		"mine.example": 200, "a.tunnel.example:1": 200,
+		"shop.example": 200, "a.eu.shop.example": 200, "evil.example": 421, "shop.example.evil.example": 421,
+		"eu.shop.example": 421, "w.test.evil.example": 421, "tunnel.example": 421,
 	} {
 		status, _, _ := ask(t, addr, "GET", host, "/hello")
 		require.Equal(t, want, status, host)
@@ -177,11 +185,13 @@ func TestRequestBecomesEvent(t *testing.T) {
 		"Version-Key: ada\r\n\r\nhello", 1)
 	require.Len(t, list, 1)
 	r := list[0]
-	require.Equal(t, []any{200, "ok", "text/plain", int64(2)}, []any{r.StatusCode, text(t, r), r.Header.Get("Content-Type"), r.ContentLength})
+	require.Equal(t, []any{200, "ok", "text/plain", int64(2)},
+		[]any{r.StatusCode, text(t, r), r.Header.Get("Content-Type"), r.ContentLength})
 	got := s.take()
 	require.Len(t, got, 1)
 	e := got[0]
-	require.Equal(t, []any{events.Fetch, "acme", "hello", activeVersion, "ada", "POST", "http://hello--acme.w.test/a%2Fb?x=1&y", "hello"},
+	require.Equal(t, []any{events.Fetch, "acme", "hello", activeVersion, "ada", "POST",
+		"http://hello--acme.w.test/a%2Fb?x=1&y", "hello"},
 		[]any{e.Kind, e.Owner, e.Worker, e.Version, e.VersionKey, e.Method, e.URL, string(e.Body)})
 	require.Equal(t, e.ID, r.Header.Get("Event-Id"))
 	require.NotEqual(t, "mine", e.ID)
@@ -191,8 +201,10 @@ func TestRequestBecomesEvent(t *testing.T) {
 		headers.Add(e.HTTPHeaders[i], e.HTTPHeaders[i+1])
 	}
 	require.Equal(t, http.Header{
-		"Host": {"hello--acme.w.test"}, "Content-Length": {"5"}, "X-One": {"1", "2"}, "Version-Key": {"ada"}, "Event-Id": {e.ID},
-		"X-Forwarded-For": {"127.0.0.1"}, "X-Forwarded-Host": {"hello--acme.w.test"}, "X-Forwarded-Proto": {"http"}, "X-Real-Ip": {"127.0.0.1"},
+		"Host": {"hello--acme.w.test"}, "Content-Length": {"5"}, "X-One": {"1", "2"}, "Version-Key": {"ada"},
+		"Event-Id":        {e.ID},
+		"X-Forwarded-For": {"127.0.0.1"}, "X-Forwarded-Host": {"hello--acme.w.test"}, "X-Forwarded-Proto": {"http"},
+		"X-Real-Ip": {"127.0.0.1"},
 	}, headers)
 }
 
@@ -208,7 +220,8 @@ func TestPaths(t *testing.T) {
 		}
 		return list[0].StatusCode, nil
 	}
-	for path, url := range map[string]string{"/hello": "http://127.0.0.1:1/", "/hello/": "http://127.0.0.1:1/", "/hello/a/b?c": "http://127.0.0.1:1/a/b?c", "/%68ello/a/../%62": "http://127.0.0.1:1/%62"} {
+	for path, url := range map[string]string{"/hello": "http://127.0.0.1:1/", "/hello/": "http://127.0.0.1:1/",
+		"/hello/a/b?c": "http://127.0.0.1:1/a/b?c", "/%68ello/a/../%62": "http://127.0.0.1:1/%62"} {
 		_, e := get(path, "127.0.0.1:1")
 		require.Equal(t, []string{"dev", "hello", url}, []string{e.Owner, e.Worker, e.URL}, path)
 		require.Equal(t, []string{"X-Forwarded-Prefix", "/hello"}, e.HTTPHeaders[len(e.HTTPHeaders)-2:])
@@ -224,7 +237,8 @@ func TestPaths(t *testing.T) {
 
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, Config{Trust: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}, nil)
+	g := newGateway(t,
+		Config{Trust: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}, nil)
 	for _, c := range []struct{ from, forwarded, proto, address, chain, scheme string }{
 		{"192.0.2.1:5", "1.1.1.1", "https", "192.0.2.1", "192.0.2.1", "http"},
 		{"10.0.0.1:5", "", "", "10.0.0.1", "10.0.0.1", "http"},
@@ -242,7 +256,8 @@ func TestClientAddress(t *testing.T) {
 			r.Header.Set("X-Forwarded-Proto", c.proto)
 		}
 		got := g.clientOf(r)
-		require.Equal(t, []string{c.address, c.chain, c.scheme}, []string{got.address.String(), got.chain, got.scheme}, "%+v", c)
+		require.Equal(t, []string{c.address, c.chain, c.scheme}, []string{got.address.String(), got.chain, got.scheme}, "%+v",
+			c)
 	}
 }
 
@@ -257,22 +272,26 @@ func TestBadRequests(t *testing.T) {
 		status  int
 		text    string
 	}{
-		"unknown host":    {"GET / HTTP/1.1\r\nHost: other.test\r\n\r\n", 404, "no worker has this address\n"},
-		"no host":         {"GET / HTTP/1.1\r\n\r\n", 400, "missing required Host header"},
-		"bad host":        {"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400, "malformed Host header"},
-		"strange host":    {"GET / HTTP/1.1\r\nHost: a$b\r\n\r\n", 400, "the Host of the request is no host\n"},
-		"connect":         {"CONNECT hello--acme.w.test:80 HTTP/1.1\r\n" + host + "\r\n", 405, "method CONNECT is not for workers\n"},
-		"trace":           {"TRACE / HTTP/1.1\r\n" + host + "\r\n", 405, "method TRACE is not for workers\n"},
-		"track":           {"track / HTTP/1.1\r\n" + host + "\r\n", 405, "method track is not for workers\n"},
-		"get with body":   {"GET / HTTP/1.1\r\n" + host + "Content-Length: 1\r\n\r\nx", 400, "a GET request has no body\n"},
-		"head with body":  {"HEAD / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, ""},
-		"star":            {"OPTIONS * HTTP/1.1\r\n" + host + "\r\n", 400, "* is not for workers\n"},
-		"long header":     {"GET / HTTP/1.1\r\n" + host + "A: " + strings.Repeat("x", 8<<10) + "\r\n\r\n", 431, "header A is too long\n"},
-		"many headers":    {"GET / HTTP/1.1\r\n" + host + many + "\r\n", 431, "there are too many headers\n"},
-		"large headers":   {"GET / HTTP/1.1\r\n" + host + strings.Repeat("A: "+strings.Repeat("x", 7<<10)+"\r\n", 20) + "\r\n", 431, ""},
-		"long path":       {"GET /" + strings.Repeat("x", 80<<10) + " HTTP/1.1\r\n" + host + "\r\n", 431, ""},
-		"large body":      {"POST / HTTP/1.1\r\n" + host + "Content-Length: 102401\r\n\r\n", 413, "the body is larger than 102400 bytes\n"},
-		"long key":        {"GET / HTTP/1.1\r\n" + host + "Version-Key: " + strings.Repeat("x", 257) + "\r\n\r\n", 400, "header Version-Key is too long\n"},
+		"unknown host":   {"GET / HTTP/1.1\r\nHost: other.test\r\n\r\n", 404, "no worker has this address\n"},
+		"no host":        {"GET / HTTP/1.1\r\n\r\n", 400, "missing required Host header"},
+		"bad host":       {"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400, "malformed Host header"},
+		"strange host":   {"GET / HTTP/1.1\r\nHost: a$b\r\n\r\n", 400, "the Host of the request is no host\n"},
+		"connect":        {"CONNECT hello--acme.w.test:80 HTTP/1.1\r\n" + host + "\r\n", 405, "method CONNECT is not for workers\n"},
+		"trace":          {"TRACE / HTTP/1.1\r\n" + host + "\r\n", 405, "method TRACE is not for workers\n"},
+		"track":          {"track / HTTP/1.1\r\n" + host + "\r\n", 405, "method track is not for workers\n"},
+		"get with body":  {"GET / HTTP/1.1\r\n" + host + "Content-Length: 1\r\n\r\nx", 400, "a GET request has no body\n"},
+		"head with body": {"HEAD / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, ""},
+		"star":           {"OPTIONS * HTTP/1.1\r\n" + host + "\r\n", 400, "* is not for workers\n"},
+		"long header": {"GET / HTTP/1.1\r\n" + host + "A: " + strings.Repeat("x", 8<<10) + "\r\n\r\n", 431,
+			"header A is too long\n"},
+		"many headers": {"GET / HTTP/1.1\r\n" + host + many + "\r\n", 431, "there are too many headers\n"},
+		"large headers": {"GET / HTTP/1.1\r\n" + host + strings.Repeat("A: "+strings.Repeat("x", 7<<10)+"\r\n", 20) + "\r\n",
+			431, ""},
+		"long path": {"GET /" + strings.Repeat("x", 80<<10) + " HTTP/1.1\r\n" + host + "\r\n", 431, ""},
+		"large body": {"POST / HTTP/1.1\r\n" + host + "Content-Length: 102401\r\n\r\n", 413,
+			"the body is larger than 102400 bytes\n"},
+		"long key": {"GET / HTTP/1.1\r\n" + host + "Version-Key: " + strings.Repeat("x", 257) + "\r\n\r\n", 400,
+			"header Version-Key is too long\n"},
 		"two lengths":     {"POST / HTTP/1.1\r\n" + host + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx", 400, ""},
 		"unknown coding":  {"POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\nx", 501, ""},
 		"negative length": {"POST / HTTP/1.1\r\n" + host + "Content-Length: -1\r\n\r\nx", 400, ""},
@@ -289,7 +308,8 @@ func TestBadRequests(t *testing.T) {
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	replies := map[string]*events.Reply{
-		"/created": {Status: 201, Headers: []string{"location", "/x", "set-cookie", "a=1", "set-cookie", "b=2", "connection", "upgrade", "transfer-encoding", "gzip", "event-id", "forged"}, Body: []byte("made")},
+		"/created": {Status: 201, Headers: []string{"location", "/x", "set-cookie", "a=1", "set-cookie", "b=2", "connection",
+			"upgrade", "transfer-encoding", "gzip", "event-id", "forged"}, Body: []byte("made")},
 		"/empty":   {Status: 204},
 		"/html":    {Status: 200, Body: []byte("<html>")},
 		"/lengths": {Status: 200, Headers: []string{"content-length", "1", "Content-Length", "99"}, Body: []byte("four")},
@@ -317,7 +337,8 @@ func TestReplies(t *testing.T) {
 		return r
 	}
 	r := get("GET", "/created")
-	require.Equal(t, []any{201, "made", "/x", []string{"a=1", "b=2"}}, []any{r.StatusCode, text(t, r), r.Header.Get("Location"), r.Header["Set-Cookie"]})
+	require.Equal(t, []any{201, "made", "/x", []string{"a=1", "b=2"}},
+		[]any{r.StatusCode, text(t, r), r.Header.Get("Location"), r.Header["Set-Cookie"]})
 	require.NotEqual(t, "forged", r.Header.Get("Event-Id"))
 	require.NotContains(t, r.Header, "Content-Type", "the server guesses no type")
 	r = get("HEAD", "/created")
@@ -328,7 +349,8 @@ func TestReplies(t *testing.T) {
 	require.Equal(t, []any{[]string{"4"}, "four"}, []any{r.Header["Content-Length"], text(t, r)})
 	require.Empty(t, get("GET", "/split").Header.Get("Set-Cookie"))
 	for path, want := range map[string][]any{
-		"/throws": {500, "exception\n", ""}, "/cpu": {429, "cpu\n", "1"}, "/full": {503, "unavailable\n", "1"}, "/dropped": {500, "too-large\n", ""}, "/none": {404, "no-worker\n", ""},
+		"/throws": {500, "exception\n", ""}, "/cpu": {429, "cpu\n", "1"}, "/full": {503, "unavailable\n", "1"},
+		"/dropped": {500, "too-large\n", ""}, "/none": {404, "no-worker\n", ""},
 	} {
 		r := get("GET", path)
 		require.Equal(t, want, []any{r.StatusCode, text(t, r), r.Header.Get("Retry-After")}, path)
@@ -540,7 +562,8 @@ func TestBadBodies(t *testing.T) {
 		}
 		return &events.Reply{Status: 200}
 	}
-	_, addr := open(t, Config{Domain: "w.test", MaxBody: 100_000}, read, func(g *Gateway) { g.times.body, g.times.piece = 300*time.Millisecond, 200*time.Millisecond })
+	_, addr := open(t, Config{Domain: "w.test", MaxBody: 100_000}, read,
+		func(g *Gateway) { g.times.body, g.times.piece = 300*time.Millisecond, 200*time.Millisecond })
 	const head = "POST / HTTP/1.1\r\nHost: w--acme.w.test\r\n"
 	for name, c := range map[string]struct {
 		request string
@@ -549,7 +572,8 @@ func TestBadBodies(t *testing.T) {
 		"short and slow":   {head + "Content-Length: 10\r\n\r\nabc", 408},
 		"long and slow":    {head + "Content-Length: 90000\r\n\r\nabc", 408},
 		"chunked and slow": {head + "Transfer-Encoding: chunked\r\n\r\n5\r\nab", 408},
-		"too large":        {head + "Transfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n", 150_000, strings.Repeat("x", 150_000)) + "0\r\n\r\n", 413},
+		"too large": {head + "Transfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n", 150_000,
+			strings.Repeat("x", 150_000)) + "0\r\n\r\n", 413},
 	} {
 		list := raw(t, addr, c.request, 2)
 		require.Len(t, list, 1, name)
@@ -595,7 +619,8 @@ func TestRequestsOfAnOwnerAreBounded(t *testing.T) {
 func TestBodiesThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
 	large := make([]byte, 8<<20) // more than the sockets of both sides hold
-	_, addr := open(t, Config{Domain: "w.test", Memory: 40 << 20}, func(*events.Event) *events.Reply { return &events.Reply{Status: 200, Body: large} })
+	_, addr := open(t, Config{Domain: "w.test", Memory: 40 << 20},
+		func(*events.Event) *events.Reply { return &events.Reply{Status: 200, Body: large} })
 	again := "" // Retry-After
 	status := func(owner string) (int, net.Conn) {
 		c, err := net.Dial("tcp", addr)
@@ -624,7 +649,8 @@ func TestBodiesThatWaitAreBounded(t *testing.T) {
 	for _, c := range held {
 		require.NoError(t, c.Close())
 	}
-	require.Eventually(t, func() bool { code, _ := status("acme"); return code == http.StatusOK }, patience, 10*time.Millisecond, "it is given back")
+	require.Eventually(t, func() bool { code, _ := status("acme"); return code == http.StatusOK }, patience,
+		10*time.Millisecond, "it is given back")
 }
 
 func TestOwners(t *testing.T) {
@@ -648,10 +674,12 @@ func TestOwners(t *testing.T) {
 // refused.
 func TestBodyThatNobodyReads(t *testing.T) {
 	t.Parallel()
-	_, addr := open(t, domain, func(*events.Event) *events.Reply { return &events.Reply{Status: 200} }, func(g *Gateway) { g.times.rest = 100 * time.Millisecond })
+	_, addr := open(t, domain, func(*events.Event) *events.Reply { return &events.Reply{Status: 200} },
+		func(g *Gateway) { g.times.rest = 100 * time.Millisecond })
 	for host, status := range map[string]int{"w--acme.w.test": 200, "other.test": 404} {
 		head := "POST / HTTP/1.1\r\nHost: " + host + "\r\n"
-		for _, request := range []string{head + "Content-Length: 90000\r\n\r\nabc", head + "Transfer-Encoding: chunked\r\n\r\n5\r\nab"} {
+		for _, request := range []string{head + "Content-Length: 90000\r\n\r\nabc",
+			head + "Transfer-Encoding: chunked\r\n\r\n5\r\nab"} {
 			list := raw(t, addr, request, 2) // until the server closes the connection
 			require.Len(t, list, 1)
 			require.Equal(t, status, list[0].StatusCode)

@@ -24,10 +24,13 @@ func planFiles() *memoryFiles {
 		return assets.Redirect{From: from, To: to, Status: status}
 	}
 	files.put(filesOf2, map[string]string{
-		"/private/plan.txt": plan, "/private/index.html": plan, "/private/page.html": plan, "/exact.html": plan, "/dir/index.html": plan, "/docs/internal/plan.txt": plan,
+		"/private/plan.txt": plan, "/private/index.html": plan, "/private/page.html": plan, "/exact.html": plan,
+		"/dir/index.html": plan, "/docs/internal/plan.txt": plan,
 		"/docs/open.txt": home, "/public.txt": home, "/index.html": home, "/caf\u00e9.txt": plan, "/%70rivate/plan.txt": home,
-	}, rule("/fixed", "/private/plan.txt", 200), rule("/escaped", "/%70rivate/plan.txt", 200), rule("/page", "/private/page", 200), rule("/exactly", "/exact", 200),
-		rule("/up", "/x/../private/plan.txt", 200), rule("/r/*", "/:splat", 200), rule("/s/:file", "/private/:file", 200), rule("/docs/leak", "/docs/internal/plan.txt", 200),
+	}, rule("/fixed", "/private/plan.txt", 200), rule("/escaped", "/%70rivate/plan.txt", 200),
+		rule("/page", "/private/page", 200), rule("/exactly", "/exact", 200),
+		rule("/up", "/x/../private/plan.txt", 200), rule("/r/*", "/:splat", 200), rule("/s/:file", "/private/:file", 200),
+		rule("/docs/leak", "/docs/internal/plan.txt", 200),
 		rule("/docs/fine", "/docs/open.txt", 200), rule("/gone/*", "/public.txt?/:splat", 302))
 	return files
 }
@@ -37,14 +40,24 @@ var pathForms = []struct {
 	path string
 	want string // home, plan (of who may see it), or "" = nothing
 }{
-	{"/private/plan.txt", plan}, {"/%70rivate/plan.txt", plan}, {"/private/plan%2Etxt", plan}, {"/%70%72%69%76%61%74%65/%70lan.txt", plan}, {"/private/index.html", ""}, {"/private/", plan},
-	{"/private/page", plan}, {"/%70rivate/page", plan}, {"/exact", plan}, {"/ex%61ct", plan}, {"/dir/", plan}, {"/d%69r/", plan}, {"/caf%C3%A9.txt", plan}, {"/caf%c3%a9.txt", plan}, {"/caf\u00e9.txt", plan},
-	{"/fixed", plan}, {"/f%69xed", plan}, {"/escaped", plan}, {"/page", plan}, {"/exactly", plan}, {"/r/private/plan.txt", plan}, {"/r//private/plan.txt", plan}, {"/r/%70rivate/plan.txt", plan}, {"/s/plan.txt", plan},
-	{"/up", ""}, {"/r/x/../../private/plan.txt", ""}, {"/%2570rivate/plan.txt", home}, {"/public.txt", home}, {"/docs/open.txt", home}, {"/docs/leak", plan}, {"/docs/internal/plan.txt", plan}, {"/docs/fine", home},
-	{"/private%2fplan.txt", ""}, {"/private%2Fplan.txt", ""}, {"/private%5cplan.txt", ""}, {`/private\plan.txt`, ""}, {"/private/plan.txt%00", ""}, {"/private%00/plan.txt", ""}, {"/private%c0%afplan.txt", ""},
-	{"/docs/internal%2fplan.txt", ""}, {"/docs/internal%5cplan.txt", ""}, {"/docs/internal%252fplan.txt", ""}, {"/docs/x%2f..%2finternal%2fplan.txt", ""}, {"/docs/internal%c0%afplan.txt", ""}, {"/docs/internal%2fplan.txt%00", ""},
-	{"/./private/plan.txt", ""}, {"/x/../private/plan.txt", ""}, {"/x/%2e%2e/private/plan.txt", ""}, {"/docs/../private/plan.txt", ""}, {"/docs/%2e/internal/plan.txt", ""}, {"//private/plan.txt", ""}, {"/private//plan.txt", ""},
-	{"/private;x/plan.txt", ""}, {"/private/plan.txt;x", ""}, {"/Private/plan.txt", ""}, {"/private/plan.txt/", ""}, {"/private/plan.txt%3f", ""}, {"/private/plan.txt%23x", ""}, {"/s/..%2fprivate%2fplan.txt", ""}, {"/r/%2fprivate/plan.txt", ""},
+	{"/private/plan.txt", plan}, {"/%70rivate/plan.txt", plan}, {"/private/plan%2Etxt", plan},
+	{"/%70%72%69%76%61%74%65/%70lan.txt", plan}, {"/private/index.html", ""}, {"/private/", plan},
+	{"/private/page", plan}, {"/%70rivate/page", plan}, {"/exact", plan}, {"/ex%61ct", plan}, {"/dir/", plan},
+	{"/d%69r/", plan}, {"/caf%C3%A9.txt", plan}, {"/caf%c3%a9.txt", plan}, {"/caf\u00e9.txt", plan},
+	{"/fixed", plan}, {"/f%69xed", plan}, {"/escaped", plan}, {"/page", plan}, {"/exactly", plan},
+	{"/r/private/plan.txt", plan}, {"/r//private/plan.txt", plan}, {"/r/%70rivate/plan.txt", plan}, {"/s/plan.txt", plan},
+	{"/up", ""}, {"/r/x/../../private/plan.txt", ""}, {"/%2570rivate/plan.txt", home}, {"/public.txt", home},
+	{"/docs/open.txt", home}, {"/docs/leak", plan}, {"/docs/internal/plan.txt", plan}, {"/docs/fine", home},
+	{"/private%2fplan.txt", ""}, {"/private%2Fplan.txt", ""}, {"/private%5cplan.txt", ""}, {`/private\plan.txt`, ""},
+	{"/private/plan.txt%00", ""}, {"/private%00/plan.txt", ""}, {"/private%c0%afplan.txt", ""},
+	{"/docs/internal%2fplan.txt", ""}, {"/docs/internal%5cplan.txt", ""}, {"/docs/internal%252fplan.txt", ""},
+	{"/docs/x%2f..%2finternal%2fplan.txt", ""}, {"/docs/internal%c0%afplan.txt", ""}, {"/docs/internal%2fplan.txt%00", ""},
+	{"/./private/plan.txt", ""}, {"/x/../private/plan.txt", ""}, {"/x/%2e%2e/private/plan.txt", ""},
+	{"/docs/../private/plan.txt", ""}, {"/docs/%2e/internal/plan.txt", ""}, {"//private/plan.txt", ""},
+	{"/private//plan.txt", ""},
+	{"/private;x/plan.txt", ""}, {"/private/plan.txt;x", ""}, {"/Private/plan.txt", ""}, {"/private/plan.txt/", ""},
+	{"/private/plan.txt%3f", ""}, {"/private/plan.txt%23x", ""}, {"/s/..%2fprivate%2fplan.txt", ""},
+	{"/r/%2fprivate/plan.txt", ""},
 }
 
 // Each way to write a path, with each of the two that keep a file from the public: the handler of workerFirst, and a
@@ -54,9 +67,11 @@ func TestPathsAndWhoDecides(t *testing.T) {
 	for name, c := range map[string]struct {
 		guarded, public []string
 	}{
-		"workerFirst":          {guarded: []string{"/private/*", "/exact", "/dir", "/caf\u00e9.txt", "/docs/internal/*"}},
-		"workerFirst, escaped": {guarded: []string{"/%70rivate/*", "/%65xact/", "/dir/index.html", "/caf%C3%A9.txt", "/docs/:x/plan.txt"}},
-		"public":               {public: []string{"/docs/:page", "/public.txt", "/r/*", "/s/*", "/fixed", "/page", "/exactly", "/escaped", "/up", "/%2570rivate/*"}},
+		"workerFirst": {guarded: []string{"/private/*", "/exact", "/dir", "/caf\u00e9.txt", "/docs/internal/*"}},
+		"workerFirst, escaped": {guarded: []string{"/%70rivate/*", "/%65xact/", "/dir/index.html", "/caf%C3%A9.txt",
+			"/docs/:x/plan.txt"}},
+		"public": {public: []string{"/docs/:page", "/public.txt", "/r/*", "/s/*", "/fixed", "/page", "/exactly", "/escaped",
+			"/up", "/%2570rivate/*"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +84,8 @@ func TestPathsAndWhoDecides(t *testing.T) {
 				w.HTTP = &events.HTTP{Auth: "TOKEN", Public: events.PublicPaths{"GET": c.public}}
 			}
 			s := &seen{}
-			_, addr := open(t, domain, s.handle, (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w).in, func(g *Gateway) { g.Files = planFiles() })
+			_, addr := open(t, domain, s.handle, (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w).in,
+				func(g *Gateway) { g.Files = planFiles() })
 			for _, f := range pathForms {
 				r := getFile(t, addr, f.path)
 				got := text(t, r)
@@ -130,7 +146,8 @@ func TestRoutesOfPathForms(t *testing.T) {
 		g.Routes.Install(routed("acme", "site", "h.test/*"))
 	})
 	for path, want := range map[string]string{
-		"/admin/x": "admin", "/%61dmin/x": "admin", "/admi%6E/": "admin", "/x/../admin/y": "admin", "/x/%2e%2e/admin/y": "admin", "/admin/../x": "site", "/admin": "site",
+		"/admin/x": "admin", "/%61dmin/x": "admin", "/admi%6E/": "admin", "/x/../admin/y": "admin",
+		"/x/%2e%2e/admin/y": "admin", "/admin/../x": "site", "/admin": "site",
 		"/admin%2fx": "site", "/%2561dmin/x": "site", "//admin/x": "site", "/Admin/x": "site",
 	} {
 		list := raw(t, addr, "GET "+path+" HTTP/1.1\r\nHost: h.test\r\nConnection: close\r\n\r\n", 1)
@@ -147,13 +164,15 @@ func FuzzGuardedFiles(f *testing.F) {
 	}
 	f.Add("/dir", "/dir/", "/*")
 	f.Fuzz(func(t *testing.T, path, guard, public string) {
-		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET " + path + " HTTP/1.1\r\nHost: " + shop + "\r\n\r\n")))
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET " + path + " HTTP/1.1\r\nHost: " + shop +
+			"\r\n\r\n")))
 		if err != nil {
 			return
 		}
 		r.RemoteAddr = "192.0.2.7:1234"
 		w := version(2, &events.HTTP{Auth: "TOKEN", Public: events.PublicPaths{"GET": {public}}})
-		w.Assets, w.Handlers, w.Secrets = &events.Assets{Directory: ".", Files: strings.Repeat("2", 64), WorkerFirst: []string{guard}}, []events.Kind{events.Fetch}, []string{"TOKEN"}
+		w.Assets, w.Handlers, w.Secrets = &events.Assets{Directory: ".", Files: strings.Repeat("2", 64),
+			WorkerFirst: []string{guard}}, []events.Kind{events.Fetch}, []string{"TOKEN"}
 		if w.Validate() != nil {
 			return
 		}

@@ -32,7 +32,8 @@ func TestH2Spec(t *testing.T) {
 	answer := func(*events.Event) *events.Reply {
 		return &events.Reply{Status: 200, Headers: []string{"content-type", "text/plain"}, Body: make([]byte, 100)}
 	}
-	g, addr := open(t, Config{Paths: "acme", Certificate: cert}, answer, func(g *Gateway) { g.times.header, g.times.idle = patience, patience })
+	g, addr := open(t, Config{Paths: "acme", Certificate: cert}, answer,
+		func(g *Gateway) { g.times.header, g.times.idle = patience, patience })
 	host, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
 	number, err := strconv.Atoi(port)

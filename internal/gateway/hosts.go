@@ -17,7 +17,8 @@ func (g *Gateway) answersTo(host string) bool {
 	if len(g.cfg.Hosts) == 0 || localhost.Is(host) || g.Routes.names(host) {
 		return true
 	}
-	return g.cfg.Domain != "" && strings.HasSuffix(host, "."+g.cfg.Domain) || (events.Policy{Hosts: g.cfg.Hosts}).GrantsHost(host)
+	return g.cfg.Domain != "" && strings.HasSuffix(host, "."+g.cfg.Domain) || (events.Policy{Hosts: g.cfg.Hosts}).
+		GrantsHost(host)
 }
 
 // names reports whether a route names the host, or a part of it. Routes of every host do not.

@@ -91,7 +91,8 @@ func version(number int, h *events.HTTP) *events.Worker {
 func (h *house) only(versions ...*events.Worker) *house {
 	last := versions[len(versions)-1]
 	h.installed = map[string]events.Installation{"acme/shop": {
-		Owner: "acme", Name: "shop", Versions: versions, Deployment: events.Deployment{Number: 1, Split: []events.Share{{Version: last.Version, Percent: 100}}},
+		Owner: "acme", Name: "shop", Versions: versions, Deployment: events.Deployment{Number: 1,
+			Split: []events.Share{{Version: last.Version, Percent: 100}}},
 	}}
 	return h
 }
@@ -112,7 +113,8 @@ func (h *house) in(g *Gateway) { g.Workers, g.Stored = h, h }
 func newGateway(t testing.TB, cfg Config, r Runner) *Gateway {
 	t.Helper()
 	h := &house{}
-	g, err := New(cfg, Rooms{Runner: r, Workers: h, Routes: NewRoutes(cfg.Paths), Stored: h, Previews: testPreviews}, zerolog.New(zerolog.NewTestWriter(t)), prometheus.NewRegistry())
+	g, err := New(cfg, Rooms{Runner: r, Workers: h, Routes: NewRoutes(cfg.Paths), Stored: h, Previews: testPreviews},
+		zerolog.New(zerolog.NewTestWriter(t)), prometheus.NewRegistry())
 	require.NoError(t, err)
 	return g
 }

@@ -35,16 +35,21 @@ func newMetrics() *metrics {
 			Name: "pinwheel_http_request_duration_seconds", Help: "Time from the headers of an HTTP request to the end of its response.",
 			Buckets: []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60},
 		}),
-		running: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_requests_running", Help: "HTTP requests under way."}),
-		open:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_connections", Help: "Open connections of HTTP clients."}),
+		running: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_requests_running",
+			Help: "HTTP requests under way."}),
+		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_connections",
+			Help: "Open connections of HTTP clients."}),
 		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pinwheel_http_connections_closed_total",
 			Help: "Connections of HTTP clients closed for lack of room: new ones of a client that has its share (share), and idle ones (idle).",
 		}, []string{"why"}),
-		sockets: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_websockets", Help: "Open WebSockets of HTTP clients."}),
-		in:      prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_http_received_bytes_total", Help: "Bytes of HTTP request bodies."}),
-		out:     prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_http_sent_bytes_total", Help: "Bytes of HTTP response bodies."}),
-		none:    make(chan struct{}),
+		sockets: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pinwheel_http_websockets",
+			Help: "Open WebSockets of HTTP clients."}),
+		in: prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_http_received_bytes_total",
+			Help: "Bytes of HTTP request bodies."}),
+		out: prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_http_sent_bytes_total",
+			Help: "Bytes of HTTP response bodies."}),
+		none: make(chan struct{}),
 	}
 	close(m.none)
 	for i := 1; i < len(m.requests); i++ {

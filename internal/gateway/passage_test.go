@@ -114,7 +114,8 @@ func TestPassage(t *testing.T) {
 	require.Error(t, <-m.failed)
 	require.Empty(t, m.cancelled)
 	logs := func() string { return strings.Join(access.take(), "") }
-	require.Eventually(t, func() bool { return strings.Contains(logs(), `"broken":"timeout"`) }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(logs(), `"broken":"timeout"`) }, patience,
+		time.Millisecond)
 
 	m = begin("/gone")
 	l = ask("/gone")

@@ -74,7 +74,8 @@ func (p *Previews) version(signed string, in events.Installation, now time.Time)
 		return nil
 	}
 	w := in.Versions[i]
-	good := slices.ContainsFunc(p.keys, func(key []byte) bool { return hmac.Equal([]byte(sign(key, w, parts[1])), []byte(parts[2])) })
+	good := slices.ContainsFunc(p.keys,
+		func(key []byte) bool { return hmac.Equal([]byte(sign(key, w, parts[1])), []byte(parts[2])) })
 	if !good || !mayShow(w, in.Active()) {
 		return nil
 	}

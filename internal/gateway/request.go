@@ -22,14 +22,16 @@ const (
 
 // ours are headers of a request that a client cannot set: the gateway does.
 var ours = map[string]bool{
-	headerEventID: true, headerForwardedFor: true, headerForwardedHost: true, headerForwardedProto: true, headerForwardedPrefix: true,
-	headerClient: true, "Forwarded": true,
+	headerEventID: true, headerForwardedFor: true, headerForwardedHost: true, headerForwardedProto: true,
+	headerForwardedPrefix: true,
+	headerClient:          true, "Forwarded": true,
 }
 
 // hopByHop are headers between two hops (RFC 9110 §7.6.1). Neither workers nor clients get those of the other side.
 var hopByHop = map[string]bool{
-	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Proxy-Authenticate": true, "Proxy-Authorization": true,
-	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
+	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Proxy-Authenticate": true,
+	"Proxy-Authorization": true,
+	"Te":                  true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
 }
 
 // checkRequest returns why a request cannot become an event, whatever its worker is; nil = it can.

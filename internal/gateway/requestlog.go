@@ -87,7 +87,8 @@ func (l *requestLog) tell(x *exchange, took time.Duration, came int64) {
 	if !ok {
 		return
 	}
-	line := events.LogLine{Time: now, Owner: w.Owner, Worker: w.Name, Version: cmp.Or(x.version, w.Version), Level: "info", Text: describe(x, wants, took, came)}
+	line := events.LogLine{Time: now, Owner: w.Owner, Worker: w.Name, Version: cmp.Or(x.version, w.Version), Level: "info",
+		Text: describe(x, wants, took, came)}
 	if x.status >= http.StatusInternalServerError || x.broken != nil {
 		line.Level = "error"
 	}
@@ -107,7 +108,8 @@ func describe(x *exchange, wants *events.RequestLog, took time.Duration, came in
 	if wants.Level == events.RequestsFull && x.r.URL.RawQuery != "" {
 		url += "?" + x.r.URL.RawQuery
 	}
-	fmt.Fprintf(&b, "%s %s %d in %v, %d bytes in, %d out, client %v", clipped(x.r.Method, maxLogged), clipped(url, maxLoggedURL), x.status, took.Round(10*time.Microsecond), came, x.sent, x.g.clientOf(x.r).address)
+	fmt.Fprintf(&b, "%s %s %d in %v, %d bytes in, %d out, client %v", clipped(x.r.Method, maxLogged), clipped(url, maxLoggedURL),
+		x.status, took.Round(10*time.Microsecond), came, x.sent, x.g.clientOf(x.r).address)
 	if x.broken != nil {
 		fmt.Fprintf(&b, "\n  the body of the response broke off: %s", clipped(x.broken.Error(), maxLoggedHeader))
 	}
@@ -147,7 +149,8 @@ func writeHeaders(b *strings.Builder, side string, h http.Header) {
 			if secretHeaders[name] {
 				value = "(not logged)"
 			}
-			fmt.Fprintf(b, "\n  %s header %s: %s", side, clipped(name, maxLoggedHeader), strings.ToValidUTF8(clipped(value, maxLoggedHeader), "\uFFFD"))
+			fmt.Fprintf(b, "\n  %s header %s: %s", side, clipped(name, maxLoggedHeader),
+				strings.ToValidUTF8(clipped(value, maxLoggedHeader), "\uFFFD"))
 		}
 	}
 	if n > maxLoggedFields {
@@ -162,7 +165,8 @@ func writeBody(b *strings.Builder, side string, beginning []byte, size int64) {
 	text, cut := beginning, ""
 	if int64(len(beginning)) < size {
 		cut = fmt.Sprintf("… (%d bytes)", size)
-		for i := 0; i < utf8.UTFMax-1 && len(text) > 0 && !utf8.Valid(text); i++ { // the end may be in the middle of a character
+		// the end may be in the middle of a character
+		for i := 0; i < utf8.UTFMax-1 && len(text) > 0 && !utf8.Valid(text); i++ {
 			text = text[:len(text)-1]
 		}
 	}

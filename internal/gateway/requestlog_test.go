@@ -54,7 +54,8 @@ func TestRequestLog(t *testing.T) {
 		if strings.HasSuffix(e.URL, "/broken") {
 			status = 500
 		}
-		return &events.Reply{Status: status, Headers: []string{"content-type", "text/plain", "set-cookie", "id=secret"}, Body: append([]byte("got "), e.Body...), Version: "1-aaaaaaaaaaaa"}
+		return &events.Reply{Status: status, Headers: []string{"content-type", "text/plain", "set-cookie", "id=secret"},
+			Body: append([]byte("got "), e.Body...), Version: "1-aaaaaaaaaaaa"}
 	}
 	var h *house
 	var access written
@@ -71,13 +72,15 @@ func TestRequestLog(t *testing.T) {
 	send(&events.RequestLog{}, "/a?key=secret", "hello")
 	line := out.await(t, 1)[0]
 	require.Regexp(t, `^POST /a 200 in [0-9.]+.?s, 5 bytes in, 9 out, client 127\.0\.0\.1$`, line.Text, "no query, headers or bodies")
-	require.Equal(t, []string{"acme", "shop", "1-aaaaaaaaaaaa", "info"}, []string{line.Owner, line.Worker, line.Version, line.Level})
+	require.Equal(t, []string{"acme", "shop", "1-aaaaaaaaaaaa", "info"}, []string{line.Owner, line.Worker, line.Version,
+		line.Level})
 	require.NotEmpty(t, line.EventID)
 
 	send(&events.RequestLog{Level: events.RequestsFull, RequestBody: true, ResponseBody: true}, "/a?key=value", "hello")
 	line = out.await(t, 1)[0]
 	require.Contains(t, line.Text, "POST /a?key=value 200 in ")
-	for _, part := range []string{"\n  request header X-Note: hi", "\n  request header Cookie: (not logged)", "\n  response header Content-Type: text/plain",
+	for _, part := range []string{"\n  request header X-Note: hi", "\n  request header Cookie: (not logged)",
+		"\n  response header Content-Type: text/plain",
 		"\n  response header Set-Cookie: (not logged)", "\n  request body: hello", "\n  response body: got hello"} {
 		require.Contains(t, line.Text, part)
 	}
@@ -86,7 +89,8 @@ func TestRequestLog(t *testing.T) {
 	long := strings.Repeat("é", maxLoggedBody) // the cut is in the middle of a character
 	send(&events.RequestLog{RequestBody: true}, "/a", "x"+long)
 	line = out.await(t, 1)[0]
-	require.Contains(t, line.Text, fmt.Sprintf("\n  request body: x%s… (%d bytes)", strings.Repeat("é", maxLoggedBody/2-1), 1+len(long)))
+	require.Contains(t, line.Text, fmt.Sprintf("\n  request body: x%s… (%d bytes)", strings.Repeat("é", maxLoggedBody/2-1),
+		1+len(long)))
 	require.NotContains(t, line.Text, "response body")
 	send(&events.RequestLog{RequestBody: true}, "/a", "\xff\xfe\x00\x01\x02\x03")
 	require.Contains(t, out.await(t, 1)[0].Text, "\n  request body: 6 bytes that are no text")
@@ -123,7 +127,8 @@ func TestRequestLog(t *testing.T) {
 func TestLoggedHeadersAreBounded(t *testing.T) {
 	var b strings.Builder
 	writeHeaders(&b, "request", http.Header{strings.Repeat("N", 8000): {strings.Repeat("v", 8000)}})
-	require.Equal(t, "\n  request header "+strings.Repeat("N", maxLoggedHeader)+"…: "+strings.Repeat("v", maxLoggedHeader)+"…", b.String())
+	require.Equal(t, "\n  request header "+strings.Repeat("N", maxLoggedHeader)+"…: "+strings.Repeat("v", maxLoggedHeader)+
+		"…", b.String())
 }
 
 func TestRequestLogIsLimited(t *testing.T) {

@@ -18,7 +18,8 @@ type Routes struct {
 	policies map[string]events.Policy         // by owner
 	wanted   map[string]map[string][]wantedBy // by owner and worker
 	hosts    map[string]*paths                // by Route.Host
-	granted  map[string]map[string]int        // by domain and owner: how many of the owner's granted hosts are the domain, or below it
+	// by domain and owner: how many of the owner's granted hosts are the domain, or below it
+	granted map[string]map[string]int
 }
 
 type wantedBy struct {
@@ -28,7 +29,8 @@ type wantedBy struct {
 
 // NewRoutes makes an empty Routes. Policies bound every owner but any.
 func NewRoutes(any string) *Routes {
-	return &Routes{any: any, policies: map[string]events.Policy{}, wanted: map[string]map[string][]wantedBy{}, hosts: map[string]*paths{}, granted: map[string]map[string]int{}}
+	return &Routes{any: any, policies: map[string]events.Policy{}, wanted: map[string]map[string][]wantedBy{},
+		hosts: map[string]*paths{}, granted: map[string]map[string]int{}}
 }
 
 // Install replaces the addresses of a worker by those of its active versions.

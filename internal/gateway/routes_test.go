@@ -14,7 +14,8 @@ import (
 )
 
 func routed(owner, name string, routes ...string) events.Installation {
-	return events.Only(&events.Worker{Owner: owner, Name: name, Version: "1-aaaaaaaaaaaa", Number: 1, Spec: events.Spec{HTTP: &events.HTTP{Routes: routes}}})
+	return events.Only(&events.Worker{Owner: owner, Name: name, Version: "1-aaaaaaaaaaaa", Number: 1,
+		Spec: events.Spec{HTTP: &events.HTTP{Routes: routes}}})
 }
 
 func TestRoutes(t *testing.T) {
@@ -32,9 +33,12 @@ func TestRoutes(t *testing.T) {
 	require.Empty(t, find("shop.example", "/"), "no host is granted")
 	r.SetPolicy("acme", events.Policy{Hosts: []string{"shop.example", "*.shop.example"}})
 	for address, want := range map[string]string{
-		"shop.example/": "acme/site", "shop.example/api": "acme/site", "shop.example/api/": "acme/api", "shop.example/api/x/y": "acme/api",
-		"shop.example/exact": "acme/api", "shop.example/exact/": "acme/site", "a.shop.example/api/x": "acme/site", "a.b.shop.example/": "acme/site",
-		"a.eu.shop.example/": "acme/api", "eu.shop.example/": "acme/site", "other.example/": "", "example/": "", "ashop.example/": "",
+		"shop.example/": "acme/site", "shop.example/api": "acme/site", "shop.example/api/": "acme/api",
+		"shop.example/api/x/y": "acme/api",
+		"shop.example/exact":   "acme/api", "shop.example/exact/": "acme/site", "a.shop.example/api/x": "acme/site",
+		"a.b.shop.example/":  "acme/site",
+		"a.eu.shop.example/": "acme/api", "eu.shop.example/": "acme/site", "other.example/": "", "example/": "",
+		"ashop.example/": "",
 	} {
 		host, path, _ := strings.Cut(address, "/")
 		require.Equal(t, want, find(host, "/"+path), address)
@@ -59,7 +63,8 @@ func TestRoutes(t *testing.T) {
 
 	// Both versions of a split have their routes.
 	in := routed("acme", "w", "a.example/1")
-	in.Versions = append(in.Versions, &events.Worker{Owner: "acme", Name: "w", Version: "2-b", Spec: events.Spec{HTTP: &events.HTTP{Routes: []string{"a.example/2", "a.example/1"}}}})
+	in.Versions = append(in.Versions, &events.Worker{Owner: "acme", Name: "w", Version: "2-b",
+		Spec: events.Spec{HTTP: &events.HTTP{Routes: []string{"a.example/2", "a.example/1"}}}})
 	in.Deployment.Split = []events.Share{{Version: "1-aaaaaaaaaaaa", Percent: 90}, {Version: "2-b", Percent: 10}}
 	r.Install(in)
 	require.Equal(t, []string{"acme/w", "acme/w"}, []string{find("a.example", "/1"), find("a.example", "/2")})
@@ -118,7 +123,8 @@ func TestRoutesModel(t *testing.T) {
 					continue
 				}
 				// Named hosts, then long ones; whole paths, then long ones; then the first name.
-				rank := fmt.Sprintf("%v %05d %v %05d %s", !wild, len(route.Host), !route.Below, len(route.Path), invert(k.owner+"/"+k.name))
+				rank := fmt.Sprintf("%v %05d %v %05d %s", !wild, len(route.Host), !route.Below, len(route.Path),
+					invert(k.owner+"/"+k.name))
 				if best == "" || rank > best {
 					want, best = k.owner+"/"+k.name, rank
 				}

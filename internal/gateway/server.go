@@ -19,7 +19,8 @@ func (g *Gateway) newServer() *http.Server {
 			g.connections.state(c, s)
 		},
 		// A client may be ahead of its requests by this much in all. The server makes room for a frame before it has come.
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame, MaxReceiveBufferPerStream: streamBytes, MaxReceiveBufferPerConnection: maxStreams * streamBytes / 4},
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
+			MaxReceiveBufferPerStream: streamBytes, MaxReceiveBufferPerConnection: maxStreams * streamBytes / 4},
 	}
 	s.TLSConfig = g.cfg.tlsConfig()
 	return s

@@ -101,7 +101,8 @@ func hasToken(r *http.Request, token string) bool {
 		return subtle.ConstantTimeCompare(sum[:], want[:]) == 1
 	}
 	if len(r.Header[headerAuthorization]) == 1 {
-		if scheme, given, ok := strings.Cut(r.Header.Get(headerAuthorization), " "); ok && strings.EqualFold(scheme, "Bearer") && same(strings.TrimSpace(given)) {
+		if scheme, given, ok := strings.Cut(r.Header.Get(headerAuthorization), " "); ok &&
+			strings.EqualFold(scheme, "Bearer") && same(strings.TrimSpace(given)) {
 			return true
 		}
 		if _, password, ok := r.BasicAuth(); ok && same(password) {

@@ -34,14 +34,18 @@ func TestToken(t *testing.T) {
 	t.Parallel()
 	h := &house{secrets: map[string]string{"TOKEN": "s3cret"}}
 	one := version(1, &events.HTTP{Previews: true})
-	two := version(2, &events.HTTP{Previews: true, Auth: "TOKEN", Public: events.PublicPaths{"GET": {"/health", "/hooks/:id/*"}, "*": {"/open"}}})
+	two := version(2, &events.HTTP{Previews: true, Auth: "TOKEN",
+		Public: events.PublicPaths{"GET": {"/health", "/hooks/:id/*"}, "*": {"/open"}}})
 	h.only(one, two)
 	var s seen
 	_, addr := open(t, domain, s.handle, h.in)
 	for _, header := range [][]string{
-		{}, {"Authorization", "Bearer"}, {"Authorization", "Bearer s3cre"}, {"Authorization", "Bearer s3cret2"}, {"Authorization", "Bearer S3CRET"},
-		{"Authorization", "s3cret"}, {"Authorization", "Basic czNjcmV0"}, {"Authorization", "Basic YWRhOnMzY3JlVA=="}, {"X-Token", ""},
-		{"X-Token", "s3cret", "X-Token", "s3cret"}, {"Authorization", "Bearer x", "Authorization", "Bearer s3cret"}, {"Cookie", "token=s3cret"},
+		{}, {"Authorization", "Bearer"}, {"Authorization", "Bearer s3cre"}, {"Authorization", "Bearer s3cret2"},
+		{"Authorization", "Bearer S3CRET"},
+		{"Authorization", "s3cret"}, {"Authorization", "Basic czNjcmV0"}, {"Authorization", "Basic YWRhOnMzY3JlVA=="},
+		{"X-Token", ""},
+		{"X-Token", "s3cret", "X-Token", "s3cret"}, {"Authorization", "Bearer x", "Authorization", "Bearer s3cret"},
+		{"Cookie", "token=s3cret"},
 	} {
 		status, _, headers := ask(t, addr, "GET", shop, "/", header...)
 		require.Equal(t, http.StatusUnauthorized, status, header)
@@ -49,15 +53,18 @@ func TestToken(t *testing.T) {
 	}
 	require.Empty(t, s.take(), "the worker does not run")
 	for _, header := range [][]string{
-		{"Authorization", "Bearer s3cret"}, {"Authorization", "bearer  s3cret"}, {"Authorization", "Basic YWRhOnMzY3JldA=="}, {"X-Token", "s3cret"},
+		{"Authorization", "Bearer s3cret"}, {"Authorization", "bearer  s3cret"}, {"Authorization", "Basic YWRhOnMzY3JldA=="},
+		{"X-Token", "s3cret"},
 	} {
 		status, _, _ := ask(t, addr, "GET", shop, "/", header...)
 		require.Equal(t, http.StatusOK, status, header)
 	}
 	require.Len(t, s.take(), 4)
 	for path, public := range map[string]bool{
-		"/health": true, "/health?x": true, "/health/": false, "/healthy": false, "/HEALTH": false, "/hooks/7/": true, "/hooks/7/a/b": true, "/hooks//a": false,
-		"/hooks/7": false, "/open": true, "/hooks/7/../../admin": false, "/hooks/7/%2e%2E/admin": false, "/hooks/7/.%2e/admin": false, "/hooks/7/./a": false, "/hooks/../a/b": false, "//health": false,
+		"/health": true, "/health?x": true, "/health/": false, "/healthy": false, "/HEALTH": false, "/hooks/7/": true,
+		"/hooks/7/a/b": true, "/hooks//a": false,
+		"/hooks/7": false, "/open": true, "/hooks/7/../../admin": false, "/hooks/7/%2e%2E/admin": false,
+		"/hooks/7/.%2e/admin": false, "/hooks/7/./a": false, "/hooks/../a/b": false, "//health": false,
 	} {
 		status, _, _ := ask(t, addr, "GET", shop, path)
 		require.Equal(t, public, status == http.StatusOK, "%s: %d", path, status)
@@ -85,9 +92,11 @@ func TestToken(t *testing.T) {
 // The version that says how a request is answered is the one that runs it, for each key of a split.
 func TestSplitChoosesOnce(t *testing.T) {
 	t.Parallel()
-	h := (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(version(1, &events.HTTP{Previews: true}), version(2, &events.HTTP{Previews: true, Auth: "TOKEN"}))
+	h := (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(version(1, &events.HTTP{Previews: true}),
+		version(2, &events.HTTP{Previews: true, Auth: "TOKEN"}))
 	in := h.installed["acme/shop"]
-	in.Deployment.Split = []events.Share{{Version: in.Versions[0].Version, Percent: 50}, {Version: in.Versions[1].Version, Percent: 50}}
+	in.Deployment.Split = []events.Share{{Version: in.Versions[0].Version, Percent: 50},
+		{Version: in.Versions[1].Version, Percent: 50}}
 	h.installed["acme/shop"] = in
 	var s seen
 	_, addr := open(t, domain, s.handle, h.in)
@@ -108,7 +117,8 @@ func TestSplitChoosesOnce(t *testing.T) {
 	require.NotZero(t, ran)
 	_, _, _ = ask(t, addr, "GET", h.previewed(t, in.Versions[0]), "/")
 	list := s.take()
-	require.Equal(t, []any{"1-aaaaaaaaaaaa", false}, []any{list[0].Version, list[0].BySplit}, "its client named the version")
+	require.Equal(t, []any{"1-aaaaaaaaaaaa", false}, []any{list[0].Version, list[0].BySplit},
+		"its client named the version")
 }
 
 func TestNoSuchWorker(t *testing.T) {
@@ -154,8 +164,10 @@ func TestPreviews(t *testing.T) {
 	require.NoError(t, err)
 	for _, host := range []string{
 		"1--" + shop, "2--" + shop, "9--" + shop, one.Version + "--" + shop, "beta--" + shop, over, foreign,
-		"2-" + part[1] + "-" + part[2] + "--" + shop, "1-" + later + "-" + part[2] + "--" + shop, "01-" + part[1] + "-" + part[2] + "--" + shop,
-		part[0] + "-" + part[1] + "-" + part[2][1:] + "--" + shop, label + "--other--acme.w.test", label + "--shop--beta.w.test",
+		"2-" + part[1] + "-" + part[2] + "--" + shop, "1-" + later + "-" + part[2] + "--" + shop,
+		"01-" + part[1] + "-" + part[2] + "--" + shop,
+		part[0] + "-" + part[1] + "-" + part[2][1:] + "--" + shop, label + "--other--acme.w.test",
+		label + "--shop--beta.w.test",
 	} {
 		require.Empty(t, runs(host), host)
 	}
@@ -175,7 +187,8 @@ func TestPreviews(t *testing.T) {
 
 	_, err = NewPreviews(nil).Host(one, nil, "w.test", time.Now())
 	require.ErrorIs(t, err, ErrNoPreviewKey)
-	for name, text := range map[string]string{strings.Repeat("x", 40): "too long for the host of a preview", "Shop": "has no host", "a--b": "has no host"} {
+	for name, text := range map[string]string{strings.Repeat("x", 40): "too long for the host of a preview",
+		"Shop": "has no host", "a--b": "has no host"} {
 		w := *one
 		w.Name = name
 		_, err = testPreviews.Host(&w, nil, "w.test", time.Now())
@@ -191,11 +204,13 @@ func TestCORS(t *testing.T) {
 	h := &house{}
 	g, addr := open(t, domain, func(e *events.Event) *events.Reply {
 		r := s.handle(e)
-		r.Headers = append(r.Headers, "vary", "Accept", "access-control-allow-origin", "https://evil.example", "access-control-allow-credentials", "true")
+		r.Headers = append(r.Headers, "vary", "Accept", "access-control-allow-origin", "https://evil.example",
+			"access-control-allow-credentials", "true")
 		return r
 	}, h.in)
 	const page = "https://shop.example"
-	preflight := []string{"Origin", page, "Access-Control-Request-Method", "PUT", "Access-Control-Request-Headers", "x-one, content-type"}
+	preflight := []string{"Origin", page, "Access-Control-Request-Method", "PUT", "Access-Control-Request-Headers",
+		"x-one, content-type"}
 	of := func(h http.Header) map[string]string {
 		got := map[string]string{}
 		for name := range h {
@@ -209,20 +224,28 @@ func TestCORS(t *testing.T) {
 		cors               *events.CORS
 		preflight, request map[string]string // nil = the worker runs
 	}{
-		"none":  {nil, nil, map[string]string{"Vary": "Accept", "Access-Control-Allow-Origin": "https://evil.example", "Access-Control-Allow-Credentials": "true"}},
-		"never": {&events.CORS{Origins: []string{"none"}}, nil, map[string]string{"Vary": "Accept", "Access-Control-Allow-Origin": "https://evil.example", "Access-Control-Allow-Credentials": "true"}},
+		"none": {nil, nil, map[string]string{"Vary": "Accept", "Access-Control-Allow-Origin": "https://evil.example",
+			"Access-Control-Allow-Credentials": "true"}},
+		"never": {&events.CORS{Origins: []string{"none"}}, nil,
+			map[string]string{"Vary": "Accept", "Access-Control-Allow-Origin": "https://evil.example",
+				"Access-Control-Allow-Credentials": "true"}},
 		"any": {
 			&events.CORS{Origins: []string{"*"}, Headers: []string{"X-Two"}},
-			map[string]string{"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": "PUT", "Access-Control-Allow-Headers": "X-Two", "Access-Control-Max-Age": "7200"},
+			map[string]string{"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": "PUT",
+				"Access-Control-Allow-Headers": "X-Two", "Access-Control-Max-Age": "7200"},
 			map[string]string{"Vary": "Accept", "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Event-Id"},
 		},
 		"reflective": {
-			&events.CORS{Origins: []string{"reflective"}, Credentials: true, Methods: []string{"GET", "PUT"}, Expose: []string{"X-Total"}, MaxAge: events.Millis(60e9)},
+			&events.CORS{Origins: []string{"reflective"}, Credentials: true, Methods: []string{"GET", "PUT"},
+				Expose: []string{"X-Total"}, MaxAge: events.Millis(60e9)},
 			map[string]string{
-				"Vary": "Origin, Access-Control-Request-Method, Access-Control-Request-Headers", "Access-Control-Allow-Origin": page, "Access-Control-Allow-Credentials": "true",
-				"Access-Control-Allow-Methods": "GET, PUT", "Access-Control-Allow-Headers": "x-one, content-type", "Access-Control-Max-Age": "60",
+				"Vary": "Origin, Access-Control-Request-Method, Access-Control-Request-Headers", "Access-Control-Allow-Origin": page,
+				"Access-Control-Allow-Credentials": "true",
+				"Access-Control-Allow-Methods":     "GET, PUT", "Access-Control-Allow-Headers": "x-one, content-type",
+				"Access-Control-Max-Age": "60",
 			},
-			map[string]string{"Vary": "Origin; Accept", "Access-Control-Allow-Origin": page, "Access-Control-Allow-Credentials": "true", "Access-Control-Expose-Headers": "Event-Id, X-Total"},
+			map[string]string{"Vary": "Origin; Accept", "Access-Control-Allow-Origin": page,
+				"Access-Control-Allow-Credentials": "true", "Access-Control-Expose-Headers": "Event-Id, X-Total"},
 		},
 		"another": {
 			&events.CORS{Origins: []string{"https://a.example", "https://b.example:8443"}},
@@ -266,7 +289,8 @@ func TestMaxBodyOfAWorker(t *testing.T) {
 	h := (&house{}).only(version(1, &events.HTTP{MaxBody: 10}))
 	_, addr := open(t, Config{Domain: "w.test", MaxBody: 20}, s.handle, h.in)
 	post := func(length int) int {
-		list := raw(t, addr, fmt.Sprintf("POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", shop, length, strings.Repeat("x", length)), 1)
+		list := raw(t, addr, fmt.Sprintf("POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", shop, length, strings.Repeat("x", length)),
+			1)
 		return list[0].StatusCode
 	}
 	require.Equal(t, []int{200, 413}, []int{post(10), post(11)})
@@ -291,14 +315,17 @@ func TestStored(t *testing.T) {
 		return resp
 	}
 	h.reply = func(client.Request, string) (*events.Reply, io.ReadCloser, error) {
-		return &events.Reply{Status: 201, Headers: []string{"x-one", "1"}, Body: []byte("whole"), Version: "1-aaaaaaaaaaaa"}, io.NopCloser(strings.NewReader("whole")), nil
+		return &events.Reply{Status: 201, Headers: []string{"x-one", "1"}, Body: []byte("whole"), Version: "1-aaaaaaaaaaaa"},
+			io.NopCloser(strings.NewReader("whole")), nil
 	}
 	resp := post("hello", "X-Two", "2", "Version-Key", "ada")
 	require.Equal(t, []any{201, "1", "whole"}, []any{resp.StatusCode, resp.Header.Get("X-One"), text(t, resp)})
 	require.Len(t, h.stored, 1)
 	r := h.stored[0]
-	require.Equal(t, []any{events.Fetch, "acme", "shop", "", "ada", "POST", "http://" + shop + "/a?b=c", "hello", resp.Header.Get("Event-Id"), []string{"2"}},
-		[]any{r.Kind, r.Owner, r.Worker, r.Version, r.VersionKey, r.Method, r.URL, string(r.Body), r.ID, r.HTTPHeader["X-Two"]})
+	require.Equal(t, []any{events.Fetch, "acme", "shop", "", "ada", "POST", "http://" + shop + "/a?b=c", "hello",
+		resp.Header.Get("Event-Id"), []string{"2"}},
+		[]any{r.Kind, r.Owner, r.Worker, r.Version, r.VersionKey, r.Method, r.URL, string(r.Body), r.ID,
+			r.HTTPHeader["X-Two"]})
 	require.False(t, r.Deadline.IsZero(), "it does not start when nobody waits any more")
 	require.Empty(t, s.take(), "it is no direct event")
 
@@ -309,7 +336,8 @@ func TestStored(t *testing.T) {
 	}
 	require.Equal(t, big, text(t, post(big)))
 	h.reply = func(client.Request, string) (*events.Reply, io.ReadCloser, error) {
-		return &events.Reply{Status: 200, CreditSubject: "x"}, io.NopCloser(io.MultiReader(strings.NewReader("a"), failing{})), nil
+		return &events.Reply{Status: 200, CreditSubject: "x"},
+			io.NopCloser(io.MultiReader(strings.NewReader("a"), failing{})), nil
 	}
 	_, err := io.ReadAll(post("x").Body)
 	require.Error(t, err, "a body that breaks off is not taken for whole")
@@ -344,7 +372,8 @@ func TestAccepted(t *testing.T) {
 	list := raw(t, addr, "POST / HTTP/1.1\r\nHost: "+shop+"\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc", 1)
 	require.Equal(t, []any{202, ""}, []any{list[0].StatusCode, text(t, list[0])})
 	require.Len(t, h.stored, 1)
-	require.Equal(t, []any{"abc", list[0].Header.Get("Event-Id"), true}, []any{h.bodies[0], h.stored[0].ID, h.stored[0].Deadline.IsZero()})
+	require.Equal(t, []any{"abc", list[0].Header.Get("Event-Id"), true},
+		[]any{h.bodies[0], h.stored[0].ID, h.stored[0].Deadline.IsZero()})
 	require.Empty(t, s.take())
 	// A broken body stores nothing.
 	list = raw(t, addr, "POST / HTTP/1.1\r\nHost: "+shop+"\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n", 1)
@@ -362,10 +391,12 @@ func TestStoredUnderAnotherID(t *testing.T) {
 		}
 		var s seen
 		_, addr := open(t, domain, s.handle, h.in)
-		for _, c := range []struct{ taken, status, stored, body int }{{1, 202, 2, 3}, {maxRenames + 1, 503, maxRenames + 1, 3}, {1, 503, 1, 2 * wholeBody}} {
+		for _, c := range []struct{ taken, status, stored, body int }{{1, 202, 2, 3},
+			{maxRenames + 1, 503, maxRenames + 1, 3}, {1, 503, 1, 2 * wholeBody}} {
 			h.stored = nil
 			h.taken.Store(int64(c.taken))
-			list := raw(t, addr, fmt.Sprintf("POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", shop, c.body, strings.Repeat("x", c.body)), 1)
+			list := raw(t, addr, fmt.Sprintf("POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", shop, c.body,
+				strings.Repeat("x", c.body)), 1)
 			require.Equal(t, c.status, status(list), "%s %+v", delivery, c)
 			require.Len(t, h.stored, c.stored, "%s %+v", delivery, c)
 			for i, r := range h.stored {

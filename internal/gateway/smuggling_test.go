@@ -26,10 +26,13 @@ const (
 
 // smuggling are requests whose body another server ends elsewhere, and what follows is hidden.
 var smuggling = map[string]string{
-	"length and chunks":      "POST / HTTP/1.1\r\n" + helloHost + fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 5+len(hidden)) + hidden,
-	"chunks and length":      "POST / HTTP/1.1\r\n" + helloHost + "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden),
-	"two codings":            "POST / HTTP/1.1\r\n" + helloHost + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + hidden,
-	"hidden coding":          "POST / HTTP/1.1\r\n" + helloHost + fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 5+len(hidden)) + hidden,
+	"length and chunks": "POST / HTTP/1.1\r\n" + helloHost + fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		5+len(hidden)) + hidden,
+	"chunks and length": "POST / HTTP/1.1\r\n" + helloHost + "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n" +
+		fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden),
+	"two codings": "POST / HTTP/1.1\r\n" + helloHost + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + hidden,
+	"hidden coding": "POST / HTTP/1.1\r\n" + helloHost + fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+		5+len(hidden)) + hidden,
 	"folded coding":          "POST / HTTP/1.1\r\n" + helloHost + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" + hidden,
 	"length list":            "POST / HTTP/1.1\r\n" + helloHost + "Content-Length: 0, 5\r\n\r\n" + hidden,
 	"length with sign":       "POST / HTTP/1.1\r\n" + helloHost + "Content-Length: +0\r\n\r\n" + hidden,
@@ -49,7 +52,8 @@ func TestSmuggling(t *testing.T) {
 		}
 	}
 	// A second request on a connection is one when the first is clear about its end.
-	require.Len(t, raw(t, addr, "POST / HTTP/1.1\r\n"+helloHost+"Content-Length: 1\r\n\r\nx"+"GET /second HTTP/1.1\r\n"+helloHost+"\r\n", 2), 2)
+	require.Len(t, raw(t, addr, "POST / HTTP/1.1\r\n"+helloHost+"Content-Length: 1\r\n\r\nx"+"GET /second HTTP/1.1\r\n"+
+		helloHost+"\r\n", 2), 2)
 	require.Len(t, s.take(), 2)
 }
 
@@ -117,7 +121,8 @@ func openDoor(t testing.TB) *door {
 	g := newGateway(t, domain, handler(d.handle))
 	g.log = zerolog.Nop() // the log of a test takes none of its fuzzing
 	const moment = 20 * time.Millisecond
-	g.times = times{header: moment, idle: moment, write: patience, body: moment, piece: moment, rest: moment, leave: moment}
+	g.times = times{header: moment, idle: moment, write: patience, body: moment, piece: moment, rest: moment,
+		leave: moment}
 	g.server = g.newServer()
 	g.server.ErrorLog = stdlog.New(&d.faults, "", 0)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

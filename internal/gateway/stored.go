@@ -45,7 +45,8 @@ func (x *exchange) store() {
 	defer context.AfterFunc(x.g.ended, cancel)()
 	reply, body, err := x.publish(ctx)
 	for range maxRenames {
-		if !errors.Is(err, client.ErrDuplicate) || x.event.Parts != nil || guard.EventIDs.Off() { // a body in parts has been read
+		// a body in parts has been read
+		if !errors.Is(err, client.ErrDuplicate) || x.event.Parts != nil || guard.EventIDs.Off() {
 			break
 		}
 		x.g.log.Error().Str("worker", x.event.Target()).Str("event", x.event.ID).
@@ -98,8 +99,9 @@ func (x *exchange) rename() {
 func (x *exchange) request() client.Request {
 	e := x.event
 	r := client.Request{
-		Kind: events.Fetch, Owner: e.Owner, Worker: e.Worker, ID: e.ID, Version: e.Version, VersionKey: e.VersionKey, Deadline: e.Deadline,
-		Method: e.Method, URL: e.URL, HTTPHeader: http.Header{},
+		Kind: events.Fetch, Owner: e.Owner, Worker: e.Worker, ID: e.ID, Version: e.Version, VersionKey: e.VersionKey,
+		Deadline: e.Deadline,
+		Method:   e.Method, URL: e.URL, HTTPHeader: http.Header{},
 	}
 	for i := 0; i+1 < len(e.HTTPHeaders); i += 2 {
 		r.HTTPHeader[e.HTTPHeaders[i]] = append(r.HTTPHeader[e.HTTPHeaders[i]], e.HTTPHeaders[i+1])

@@ -31,7 +31,8 @@ func newCertificate(t *testing.T, dir string, serial int64) *x509.Certificate {
 // openTLS opens a gateway with a certificate in dir, and a client of HTTP/2 that trusts the certificates given.
 func openTLS(t *testing.T, dir string, h handler, trusted ...*x509.Certificate) (*Gateway, *http.Client) {
 	t.Helper()
-	cert, err := OpenCertificate(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), zerolog.New(zerolog.NewTestWriter(t)))
+	cert, err := OpenCertificate(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"),
+		zerolog.New(zerolog.NewTestWriter(t)))
 	require.NoError(t, err)
 	cert.look = 0
 	cfg := domain
@@ -84,7 +85,8 @@ func TestHTTP2(t *testing.T) {
 	}
 	require.Len(t, sizes, 300)
 
-	resp, err = client.Do(&http.Request{Method: "GET", URL: resp.Request.URL, Header: http.Header{"X": {strings.Repeat("x", 9000)}}})
+	resp, err = client.Do(&http.Request{Method: "GET", URL: resp.Request.URL,
+		Header: http.Header{"X": {strings.Repeat("x", 9000)}}})
 	require.NoError(t, err)
 	require.Equal(t, 431, resp.StatusCode)
 	_ = resp.Body.Close()
@@ -133,7 +135,8 @@ func TestHTTP2BodyThatIsTooLarge(t *testing.T) {
 	_, client := openTLS(t, dir, s.handle, cert)
 	for range 3 {
 		reused := false
-		trace := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
+		trace := httptrace.WithClientTrace(t.Context(),
+			&httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
 		r, err := http.NewRequestWithContext(trace, http.MethodPost, "https://"+shop+"/", counting{})
 		require.NoError(t, err)
 		r.ContentLength = 2 << 30

@@ -98,8 +98,9 @@ func (s *sockets) wait(ctx context.Context) {
 // upgrader makes connections WebSockets. The worker, and http.cors, say which origins may connect. With a size for
 // reading it does not keep the larger buffer of the server.
 var upgrader = websocket.Upgrader{
-	CheckOrigin: func(*http.Request) bool { return true }, ReadBufferSize: 1 << 10, WriteBufferPool: &sync.Pool{}, WriteBufferSize: 4 << 10,
-	Error: func(http.ResponseWriter, *http.Request, int, error) {}, // see upgrade
+	CheckOrigin: func(*http.Request) bool { return true }, ReadBufferSize: 1 << 10, WriteBufferPool: &sync.Pool{},
+	WriteBufferSize: 4 << 10,
+	Error:           func(http.ResponseWriter, *http.Request, int, error) {}, // see upgrade
 }
 
 // upgrade makes the connection a WebSocket.
@@ -134,8 +135,10 @@ func (g *Gateway) recovered(owner string, conn *websocket.Conn) {
 	if why == nil {
 		return
 	}
-	g.log.Error().Str("owner", owner).Interface("panic", why).Bytes("stack", debug.Stack()).Msg("a WebSocket of a client ended by a fault of this program")
-	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseInternalServerErr, ""), time.Now().Add(time.Second))
+	g.log.Error().Str("owner", owner).Interface("panic", why).Bytes("stack", debug.Stack()).
+		Msg("a WebSocket of a client ended by a fault of this program")
+	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseInternalServerErr, ""),
+		time.Now().Add(time.Second))
 	_ = conn.Close()
 }
 

@@ -46,7 +46,8 @@ func PlanChanges(ctx context.Context, nc *nats.Conn, cfg config.Config) ([]Chang
 }
 
 // wanted are all resources that a configuration decides: those that each fleet has, and the streams of owners.
-func wanted(ctx context.Context, js jetstream.JetStream, cfg config.Config, maxPayload int64) ([]resources.Resource, error) {
+func wanted(ctx context.Context, js jetstream.JetStream, cfg config.Config,
+	maxPayload int64) ([]resources.Resource, error) {
 	owners, err := bindings.Unused(ctx, js, cfg.Replicas)
 	if err != nil {
 		return nil, fmt.Errorf("streams of owners: %w", err)

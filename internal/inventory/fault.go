@@ -44,7 +44,8 @@ func Fault(cfg config.Config, nc *nats.Conn, err error) error {
 	switch {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
+		errors.Is(err, nats.ErrAccountAuthExpired):
 		return &FaultError{fmt.Errorf("%w: NATS refuses %s", err, identity(cfg))}
 	case errors.As(err, &path), resources.Final(err):
 		return &FaultError{err}
@@ -58,8 +59,10 @@ func Fault(cfg config.Config, nc *nats.Conn, err error) error {
 // identity names the variables that say who connects.
 func identity(cfg config.Config) string {
 	for _, v := range []struct{ name, value string }{
-		{"PINWHEEL_NATS_CREDS", cfg.NatsCreds}, {"PINWHEEL_NATS_USER and PINWHEEL_NATS_PASSWORD", cfg.NatsUser}, {"PINWHEEL_NATS_TOKEN", cfg.NatsToken},
-		{"PINWHEEL_NATS_NKEY", cfg.NatsNkey}, {"PINWHEEL_NATS_CONTEXT", cfg.NatsContext}, {"PINWHEEL_NATS_CERT", cfg.NatsCert},
+		{"PINWHEEL_NATS_CREDS", cfg.NatsCreds}, {"PINWHEEL_NATS_USER and PINWHEEL_NATS_PASSWORD", cfg.NatsUser},
+		{"PINWHEEL_NATS_TOKEN", cfg.NatsToken},
+		{"PINWHEEL_NATS_NKEY", cfg.NatsNkey}, {"PINWHEEL_NATS_CONTEXT", cfg.NatsContext},
+		{"PINWHEEL_NATS_CERT", cfg.NatsCert},
 	} {
 		if v.value != "" {
 			return v.name
@@ -105,14 +108,16 @@ func sizeOf(cfg config.Config, err error) string {
 
 // faultOfConnection finds what NATS tells elsewhere than in its answer, or by giving none.
 func faultOfConnection(nc *nats.Conn, err error) error {
-	if nc == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, nats.ErrNoResponders) &&
+	if nc == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) &&
+		!errors.Is(err, nats.ErrNoResponders) &&
 		!errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
 		return err
 	}
 	if last := resources.Denied(nc); last != nil {
 		return &FaultError{fmt.Errorf("the user of this process may not do what the fleet must (%w): docs/guides/security.md has its permissions", last)}
 	}
-	if on, _ := nc.ConnectedServerJetStream(); !on && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
+	if on, _ := nc.ConnectedServerJetStream(); !on && !errors.Is(err, context.DeadlineExceeded) &&
+		!errors.Is(err, nats.ErrTimeout) {
 		return &FaultError{fmt.Errorf("%s has no JetStream: PINWHEEL_NATS_URL must lead to a nats-server with a jetstream block (%w)", nc.ConnectedUrlRedacted(), err)}
 	}
 	return err

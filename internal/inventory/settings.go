@@ -35,14 +35,20 @@ func settings() []setting {
 	age := stream(func(c jetstream.StreamConfig) int64 { return int64(c.MaxAge) })
 	return []setting{
 		{"PINWHEEL_MAX_BYTES", func(c *config.Config) any { return &c.MaxBytes }, events.StreamEvents, "", bytes},
-		{"PINWHEEL_REPLICAS", func(c *config.Config) any { return &c.Replicas }, events.StreamEvents, "", stream(func(c jetstream.StreamConfig) int64 { return int64(c.Replicas) })},
-		{"PINWHEEL_DUPLICATES", func(c *config.Config) any { return &c.Duplicates }, events.StreamEvents, "", stream(func(c jetstream.StreamConfig) int64 { return int64(c.Duplicates) })},
-		{"PINWHEEL_ACK_WAIT", func(c *config.Config) any { return &c.AckWait }, events.StreamEvents, "lane-0", func(f resources.Finding) int64 { return int64(f.Info.Config.AckWait) }},
-		{"PINWHEEL_DEAD_LETTER_BYTES", func(c *config.Config) any { return &c.DeadLetterBytes }, events.StreamDead, "", bytes},
+		{"PINWHEEL_REPLICAS", func(c *config.Config) any { return &c.Replicas }, events.StreamEvents, "",
+			stream(func(c jetstream.StreamConfig) int64 { return int64(c.Replicas) })},
+		{"PINWHEEL_DUPLICATES", func(c *config.Config) any { return &c.Duplicates }, events.StreamEvents, "",
+			stream(func(c jetstream.StreamConfig) int64 { return int64(c.Duplicates) })},
+		{"PINWHEEL_ACK_WAIT", func(c *config.Config) any { return &c.AckWait }, events.StreamEvents, "lane-0",
+			func(f resources.Finding) int64 { return int64(f.Info.Config.AckWait) }},
+		{"PINWHEEL_DEAD_LETTER_BYTES", func(c *config.Config) any { return &c.DeadLetterBytes }, events.StreamDead, "",
+			bytes},
 		{"PINWHEEL_DEAD_LETTER_AGE", func(c *config.Config) any { return &c.DeadLetterAge }, events.StreamDead, "", age},
 		{"PINWHEEL_RESULT_AGE", func(c *config.Config) any { return &c.ResultAge }, events.StreamResults, "", age},
-		{deploy.MaxBytesVariable, func(c *config.Config) any { return &c.WorkersMaxBytes }, resources.BucketStream(deploy.DefaultBucket), "", bytes},
-		{"PINWHEEL_ASSETS_MAX_BYTES", func(c *config.Config) any { return &c.AssetsMaxBytes }, resources.BucketStream(assetstore.Bucket), "", bytes},
+		{deploy.MaxBytesVariable, func(c *config.Config) any { return &c.WorkersMaxBytes },
+			resources.BucketStream(deploy.DefaultBucket), "", bytes},
+		{"PINWHEEL_ASSETS_MAX_BYTES", func(c *config.Config) any { return &c.AssetsMaxBytes },
+			resources.BucketStream(assetstore.Bucket), "", bytes},
 	}
 }
 
@@ -142,19 +148,26 @@ func VariableOf(r resources.Resource, field string) string {
 	case "subjects", "subject_transform", "filter_subject":
 		return "PINWHEEL_PREFIX"
 	case "max_age":
-		return map[string]string{events.StreamDead: "PINWHEEL_DEAD_LETTER_AGE", events.StreamResults: "PINWHEEL_RESULT_AGE"}[stream]
+		return map[string]string{events.StreamDead: "PINWHEEL_DEAD_LETTER_AGE",
+			events.StreamResults: "PINWHEEL_RESULT_AGE"}[stream]
 	case "duplicate_window":
 		return map[string]string{
-			events.StreamEvents: "PINWHEEL_DUPLICATES", events.StreamParked: "PINWHEEL_ACK_WAIT", events.StreamSchedules: "PINWHEEL_ACK_WAIT",
+			events.StreamEvents: "PINWHEEL_DUPLICATES", events.StreamParked: "PINWHEEL_ACK_WAIT",
+			events.StreamSchedules: "PINWHEEL_ACK_WAIT",
 		}[stream]
 	case "max_bytes":
 		return map[string]string{
-			events.StreamEvents: "PINWHEEL_MAX_BYTES", events.StreamParked: "PINWHEEL_MAX_BYTES", events.StreamBodies: "PINWHEEL_MAX_BYTES",
-			events.StreamResults: "PINWHEEL_MAX_BYTES", resources.BucketStream(events.BucketAttempts): "PINWHEEL_MAX_BYTES", audit.Stream: "PINWHEEL_MAX_BYTES",
-			events.StreamDead: "PINWHEEL_DEAD_LETTER_BYTES", resources.BucketStream(assetstore.Bucket): "PINWHEEL_ASSETS_MAX_BYTES",
-			resources.BucketStream(deploy.DefaultBucket): deploy.MaxBytesVariable, resources.ObjectsStream(deploy.DefaultObjects): deploy.MaxBytesVariable,
-			resources.BucketStream(deploy.BucketDeployments): deploy.MaxBytesVariable, resources.BucketStream(deploy.BucketOwners): deploy.MaxBytesVariable,
-			resources.BucketStream(deploy.BucketRoutes): deploy.MaxBytesVariable,
+			events.StreamEvents: "PINWHEEL_MAX_BYTES", events.StreamParked: "PINWHEEL_MAX_BYTES",
+			events.StreamBodies:  "PINWHEEL_MAX_BYTES",
+			events.StreamResults: "PINWHEEL_MAX_BYTES", resources.BucketStream(events.BucketAttempts): "PINWHEEL_MAX_BYTES",
+			audit.Stream:      "PINWHEEL_MAX_BYTES",
+			events.StreamDead: "PINWHEEL_DEAD_LETTER_BYTES",
+			resources.BucketStream(assetstore.Bucket):        "PINWHEEL_ASSETS_MAX_BYTES",
+			resources.BucketStream(deploy.DefaultBucket):     deploy.MaxBytesVariable,
+			resources.ObjectsStream(deploy.DefaultObjects):   deploy.MaxBytesVariable,
+			resources.BucketStream(deploy.BucketDeployments): deploy.MaxBytesVariable,
+			resources.BucketStream(deploy.BucketOwners):      deploy.MaxBytesVariable,
+			resources.BucketStream(deploy.BucketRoutes):      deploy.MaxBytesVariable,
 		}[stream]
 	}
 	return ""

@@ -102,7 +102,8 @@ func TestProcess(t *testing.T) {
 		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		return err == nil && string(environ) == variable+"=yes\x00"
 	}, deadline, 1e6)
-	_, err = p.check(t.Context(), check, worker(`for (;;) console.log("x".repeat(8000))`)) // until its CPU time or output ends
+	// until its CPU time or output ends
+	_, err = p.check(t.Context(), check, worker(`for (;;) console.log("x".repeat(8000))`))
 	require.Error(t, err)
 	require.ErrorContains(t, os.ErrProcessDone, p.cmd.Process.Kill().Error())
 

@@ -90,7 +90,8 @@ func serve(in io.Reader, out io.Writer) error {
 	}
 	w := &writer{to: json.NewEncoder(out)}
 	answer := result{}
-	checker, err := isolates.OpenChecker(loading{func(l events.LogLine) { w.write(message{Line: &l}) }}, r.Addresses, r.Hosts)
+	checker, err := isolates.OpenChecker(loading{func(l events.LogLine) { w.write(message{Line: &l}) }}, r.Addresses,
+		r.Hosts)
 	if err == nil {
 		answer.Handlers, err = checker.Check(context.Background(), &events.Worker{
 			Owner: r.Owner, Name: r.Name, Version: r.Version, Number: r.Number, Hash: r.Hash, Spec: r.Spec, Code: r.Code,

@@ -93,7 +93,8 @@ func start(c Config) (*server.Server, error) {
 	srv.Start()
 	if !srv.ReadyForConnections(startTimeout) {
 		srv.Shutdown()
-		return nil, fmt.Errorf("natsd: server on %s is not ready after %s", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), startTimeout)
+		return nil, fmt.Errorf("natsd: server on %s is not ready after %s", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)),
+			startTimeout)
 	}
 	return srv, nil
 }

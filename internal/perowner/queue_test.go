@@ -27,7 +27,8 @@ type held struct {
 }
 
 func hold(b Bounds) *held {
-	h := &held{came: make(chan struct{}, 1000), letGo: make(chan struct{}), busy: map[string]int{}, mostOf: map[string]int{}}
+	h := &held{came: make(chan struct{}, 1000), letGo: make(chan struct{}), busy: map[string]int{},
+		mostOf: map[string]int{}}
 	h.Queue = NewQueue(b, func(w work) {
 		h.mu.Lock()
 		h.begun = append(h.begun, fmt.Sprint(w.owner, w.n))

@@ -21,7 +21,8 @@ func TestCauseIsLoggedOnceInAWhile(t *testing.T) {
 		l.Warn(errors.New("full"), "not stored").Str("event", "1").Send()
 	}
 	l.Error(nil, "set aside").Send()
-	require.Equal(t, `{"level":"warn","message":"not stored","error":"full","event":"1"}`+"\n"+`{"level":"error","message":"set aside"}`+"\n", out.String())
+	require.Equal(t, `{"level":"warn","message":"not stored","error":"full","event":"1"}`+"\n"+`{"level":"error","message":"set aside"}`+"\n",
+		out.String())
 	out.Reset()
 	at = at.Add(Every)
 	l.Warn(errors.New("full"), "not stored").Send()

@@ -12,8 +12,10 @@ import (
 // until somebody applies it: two processes with two configurations would otherwise change it back and forth.
 func (d Difference) Adds() bool {
 	switch d.Field {
-	case "description", "allow_direct", "mirror_direct", "allow_msg_ttl", "allow_msg_schedules", "allow_atomic", "allow_batched", "allow_rollup_hdrs",
-		"deny_delete", "deny_purge", "max_msg_size", "filter_subject", "filter_subjects", "max_ack_pending", "max_deliver", "max_waiting":
+	case "description", "allow_direct", "mirror_direct", "allow_msg_ttl", "allow_msg_schedules", "allow_atomic",
+		"allow_batched", "allow_rollup_hdrs",
+		"deny_delete", "deny_purge", "max_msg_size", "filter_subject", "filter_subjects", "max_ack_pending",
+		"max_deliver", "max_waiting":
 		return true
 	case "subject_transform", "subject_delete_marker_ttl":
 		return d.Have == ""

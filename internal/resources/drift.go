@@ -171,7 +171,8 @@ func fields(config any) map[string]string {
 }
 
 // durations are the fields in nanoseconds.
-var durations = [...]string{"max_age", "duplicate_window", "ack_wait", "inactive_threshold", "subject_delete_marker_ttl", "priority_timeout", "max_expires"}
+var durations = [...]string{"max_age", "duplicate_window", "ack_wait", "inactive_threshold",
+	"subject_delete_marker_ttl", "priority_timeout", "max_expires"}
 
 func show(field, value string) string {
 	if n, err := strconv.ParseInt(value, 10, 64); err == nil && slices.Contains(durations[:], field) {
@@ -198,7 +199,8 @@ func bytesText(n int64) string {
 // immutable reports whether JetStream cannot change a field in place.
 func (d Difference) immutable() bool {
 	switch d.Field {
-	case "storage", "sealed", "persist_mode", "mirror", "allow_msg_counter", "deliver_policy", "ack_policy", "replay_policy", "opt_start_seq", "opt_start_time", "mem_storage":
+	case "storage", "sealed", "persist_mode", "mirror", "allow_msg_counter", "deliver_policy", "ack_policy",
+		"replay_policy", "opt_start_seq", "opt_start_time", "mem_storage":
 		return true
 	case "retention":
 		return d.Have == "workqueue" || d.Want == "workqueue"

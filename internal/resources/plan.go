@@ -105,7 +105,8 @@ func (l *losses) of(ctx context.Context, d Difference, want jetstream.StreamConf
 			return "message ids older than " + want.Duplicates.String() + ": such a message can be stored again", nil
 		}
 	case "subjects":
-		gone := slices.DeleteFunc(slices.Clone(have.Subjects), func(s string) bool { return slices.Contains(want.Subjects, s) })
+		gone := slices.DeleteFunc(slices.Clone(have.Subjects),
+			func(s string) bool { return slices.Contains(want.Subjects, s) })
 		if len(gone) > 0 {
 			return "messages to " + strings.Join(gone, ", ") + " are no longer stored", nil
 		}
@@ -184,8 +185,9 @@ func (l *losses) byAge(ctx context.Context, age time.Duration) (string, error) {
 	}
 	from := l.info.TimeStamp.Add(-age)
 	c, err := l.js.CreateConsumer(ctx, l.info.Config.Name, jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &from, AckPolicy: jetstream.AckNonePolicy, HeadersOnly: true,
-		Replicas: 1, MemoryStorage: true, InactiveThreshold: 5 * time.Second,
+		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &from, AckPolicy: jetstream.AckNonePolicy,
+		HeadersOnly: true,
+		Replicas:    1, MemoryStorage: true, InactiveThreshold: 5 * time.Second,
 	})
 	if err != nil {
 		return "", err

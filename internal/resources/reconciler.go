@@ -89,7 +89,8 @@ func (r *Reconciler) updated(resource string, changes []Difference) {
 }
 
 // update changes the stream of a resource from have to target, as far as this Reconciler may.
-func (r *Reconciler) update(ctx context.Context, resource string, have, target jetstream.StreamConfig, retired ...string) error {
+func (r *Reconciler) update(ctx context.Context, resource string, have, target jetstream.StreamConfig,
+	retired ...string) error {
 	changes, err := r.changes(resource, levelOf(have.Metadata), drift(have, target))
 	if err != nil || len(changes) == 0 {
 		return err
@@ -109,7 +110,10 @@ func (r *Reconciler) update(ctx context.Context, resource string, have, target j
 // calls this, and an update costs the server and all consumers of the stream. An update also removes the retired
 // subjects of earlier binaries: what is published there no longer reaches the stream.
 func (r *Reconciler) Stream(ctx context.Context, want jetstream.StreamConfig, retired ...string) error {
-	_, err := retry(ctx, r.JS.Conn(), func(ctx context.Context) (struct{}, error) { return struct{}{}, r.stream(ctx, want, retired) })
+	_, err := retry(ctx, r.JS.Conn(), func(ctx context.Context) (struct{}, error) {
+		return struct{}{},
+			r.stream(ctx, want, retired)
+	})
 	return err
 }
 
@@ -222,7 +226,10 @@ func (r *Reconciler) bucket(ctx context.Context, want jetstream.KeyValueConfig) 
 
 // Objects creates an object store, or updates it.
 func (r *Reconciler) Objects(ctx context.Context, want jetstream.ObjectStoreConfig) (jetstream.ObjectStore, error) {
-	return retry(ctx, r.JS.Conn(), func(ctx context.Context) (jetstream.ObjectStore, error) { return r.objects(ctx, want) })
+	return retry(ctx, r.JS.Conn(), func(ctx context.Context) (jetstream.ObjectStore, error) {
+		return r.objects(ctx,
+			want)
+	})
 }
 
 func (r *Reconciler) objects(ctx context.Context, want jetstream.ObjectStoreConfig) (jetstream.ObjectStore, error) {

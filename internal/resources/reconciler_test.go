@@ -16,11 +16,14 @@ import (
 func all() []resources.Resource {
 	return []resources.Resource{
 		{Stream: &jetstream.StreamConfig{
-			Name: "S", Subjects: []string{"s.*"}, Retention: jetstream.WorkQueuePolicy, MaxBytes: 1 << 20, Discard: jetstream.DiscardNew,
+			Name: "S", Subjects: []string{"s.*"}, Retention: jetstream.WorkQueuePolicy, MaxBytes: 1 << 20,
+			Discard:          jetstream.DiscardNew,
 			SubjectTransform: &jetstream.SubjectTransformConfig{Source: "s.*", Destination: "t.{{wildcard(1)}}"},
 		}},
-		{Stream: &jetstream.StreamConfig{Name: "TICKS", Subjects: []string{"ticks.*"}, AllowMsgSchedules: true, AllowMsgTTL: true}},
-		{Consumer: &jetstream.ConsumerConfig{Durable: "c", FilterSubject: "t.*", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Second, Replicas: 1}, Of: "S"},
+		{Stream: &jetstream.StreamConfig{Name: "TICKS", Subjects: []string{"ticks.*"}, AllowMsgSchedules: true,
+			AllowMsgTTL: true}},
+		{Consumer: &jetstream.ConsumerConfig{Durable: "c", FilterSubject: "t.*", AckPolicy: jetstream.AckExplicitPolicy,
+			AckWait: time.Second, Replicas: 1}, Of: "S"},
 		{Bucket: &jetstream.KeyValueConfig{Bucket: "B", History: 3, TTL: time.Hour, LimitMarkerTTL: time.Minute}},
 		{Objects: &jetstream.ObjectStoreConfig{Bucket: "O"}},
 	}
@@ -74,8 +77,9 @@ func TestOnlyWhatLosesNothingIsChangedAtTheStart(t *testing.T) {
 		require.NoError(t, k.Reconcile(t.Context(), a))
 	}
 	_, err := k.JS.UpdateStream(t.Context(), jetstream.StreamConfig{
-		Name: "S", Subjects: []string{"old", "u"}, Retention: jetstream.WorkQueuePolicy, AllowRollup: true, MaxMsgs: 7, Compression: jetstream.S2Compression,
-		Metadata: map[string]string{"team": "a"},
+		Name: "S", Subjects: []string{"old", "u"}, Retention: jetstream.WorkQueuePolicy, AllowRollup: true, MaxMsgs: 7,
+		Compression: jetstream.S2Compression,
+		Metadata:    map[string]string{"team": "a"},
 	})
 	require.NoError(t, err)
 	fields := func(a resources.Resource) (names []string) {
@@ -84,11 +88,13 @@ func TestOnlyWhatLosesNothingIsChangedAtTheStart(t *testing.T) {
 		}
 		return names
 	}
-	require.Equal(t, []string{"allow_rollup_hdrs", "discard", "max_bytes", "max_msgs", "subjects", "metadata.pinwheel.assets", "subject_transform"}, fields(all()[0]))
+	require.Equal(t, []string{"allow_rollup_hdrs", "discard", "max_bytes", "max_msgs", "subjects",
+		"metadata.pinwheel.assets", "subject_transform"}, fields(all()[0]))
 	require.ErrorContains(t, k.Reconcile(t.Context(), all()[0]), "belongs to a fleet with PINWHEEL_PREFIX=old")
 	_, err = k.JS.UpdateStream(t.Context(), jetstream.StreamConfig{
-		Name: "S", Subjects: []string{"s.a", "u"}, Retention: jetstream.WorkQueuePolicy, AllowRollup: true, MaxMsgs: 7, Compression: jetstream.S2Compression,
-		Metadata: map[string]string{"team": "a"},
+		Name: "S", Subjects: []string{"s.a", "u"}, Retention: jetstream.WorkQueuePolicy, AllowRollup: true, MaxMsgs: 7,
+		Compression: jetstream.S2Compression,
+		Metadata:    map[string]string{"team": "a"},
 	})
 	require.NoError(t, err)
 	wider := all()[0]
@@ -112,8 +118,10 @@ func TestSizesAgesAndCopiesAreKept(t *testing.T) {
 	t.Parallel()
 	_, k := open(t)
 	made := all()
-	made[1].Stream.AllowMsgSchedules, made[1].Stream.AllowRollup, made[1].Stream.Discard = false, true, jetstream.DiscardNew
-	made[1].Stream.MaxAge, made[1].Stream.MaxMsgs, made[1].Stream.MaxMsgsPerSubject, made[1].Stream.Duplicates = time.Hour, 10, 10, time.Minute
+	made[1].Stream.AllowMsgSchedules, made[1].Stream.AllowRollup, made[1].Stream.Discard =
+		false, true, jetstream.DiscardNew
+	made[1].Stream.MaxAge, made[1].Stream.MaxMsgs, made[1].Stream.MaxMsgsPerSubject, made[1].Stream.Duplicates =
+		time.Hour, 10, 10, time.Minute
 	made[1].Stream.MaxBytes, made[1].Stream.SubjectDeleteMarkerTTL = 2<<20, time.Hour
 	for _, a := range made {
 		require.NoError(t, k.Reconcile(t.Context(), a))
@@ -129,22 +137,27 @@ func TestSizesAgesAndCopiesAreKept(t *testing.T) {
 		change func(r []resources.Resource)
 		lost   string
 	}{
-		"max_bytes":                 {1, func(r []resources.Resource) { r[1].Stream.MaxBytes = 1 << 20 }, ""},
-		"max_bytes, more":           {1, func(r []resources.Resource) { r[1].Stream.MaxBytes = 4 << 20 }, ""},
-		"max_age":                   {1, func(r []resources.Resource) { r[1].Stream.MaxAge = time.Minute }, ""},
-		"max_msgs":                  {1, func(r []resources.Resource) { r[1].Stream.MaxMsgs = 1 }, ""},
-		"max_msgs_per_subject":      {1, func(r []resources.Resource) { r[1].Stream.MaxMsgsPerSubject = 1 }, "2 of 3 messages"},
-		"duplicate_window":          {1, func(r []resources.Resource) { r[1].Stream.Duplicates = time.Second }, "message ids older than 1s: such a message can be stored again"},
-		"discard":                   {1, func(r []resources.Resource) { r[1].Stream.Discard = jetstream.DiscardOld }, "when it is full, its oldest messages are removed; until now, new ones are refused"},
-		"subjects":                  {1, func(r []resources.Resource) { r[1].Stream.Subjects = nil }, "messages to ticks.* are no longer stored"},
-		"num_replicas":              {1, func(r []resources.Resource) { r[1].Stream.Replicas = 3 }, ""},
-		"subject_delete_marker_ttl": {1, func(r []resources.Resource) { r[1].Stream.SubjectDeleteMarkerTTL = time.Minute }, ""},
-		"ack_wait":                  {2, func(r []resources.Resource) { r[2].Consumer.AckWait = 500 * time.Millisecond }, "processes that run renew leases for 1s: long events may run twice until each has been restarted"},
-		"bucket max_age":            {3, func(r []resources.Resource) { r[3].Bucket.TTL = time.Minute }, ""},
-		"bucket max_bytes":          {3, func(r []resources.Resource) { r[3].Bucket.MaxBytes = 1 << 20 }, ""},
-		"bucket history":            {3, func(r []resources.Resource) { r[3].Bucket.History = 1 }, ""},
-		"objects max_bytes":         {4, func(r []resources.Resource) { r[4].Objects.MaxBytes = 1 << 20 }, ""},
-		"objects max_age":           {4, func(r []resources.Resource) { r[4].Objects.TTL = time.Minute }, ""},
+		"max_bytes":            {1, func(r []resources.Resource) { r[1].Stream.MaxBytes = 1 << 20 }, ""},
+		"max_bytes, more":      {1, func(r []resources.Resource) { r[1].Stream.MaxBytes = 4 << 20 }, ""},
+		"max_age":              {1, func(r []resources.Resource) { r[1].Stream.MaxAge = time.Minute }, ""},
+		"max_msgs":             {1, func(r []resources.Resource) { r[1].Stream.MaxMsgs = 1 }, ""},
+		"max_msgs_per_subject": {1, func(r []resources.Resource) { r[1].Stream.MaxMsgsPerSubject = 1 }, "2 of 3 messages"},
+		"duplicate_window": {1, func(r []resources.Resource) { r[1].Stream.Duplicates = time.Second },
+			"message ids older than 1s: such a message can be stored again"},
+		"discard": {1, func(r []resources.Resource) { r[1].Stream.Discard = jetstream.DiscardOld },
+			"when it is full, its oldest messages are removed; until now, new ones are refused"},
+		"subjects": {1, func(r []resources.Resource) { r[1].Stream.Subjects = nil },
+			"messages to ticks.* are no longer stored"},
+		"num_replicas": {1, func(r []resources.Resource) { r[1].Stream.Replicas = 3 }, ""},
+		"subject_delete_marker_ttl": {1, func(r []resources.Resource) { r[1].Stream.SubjectDeleteMarkerTTL = time.Minute },
+			""},
+		"ack_wait": {2, func(r []resources.Resource) { r[2].Consumer.AckWait = 500 * time.Millisecond },
+			"processes that run renew leases for 1s: long events may run twice until each has been restarted"},
+		"bucket max_age":    {3, func(r []resources.Resource) { r[3].Bucket.TTL = time.Minute }, ""},
+		"bucket max_bytes":  {3, func(r []resources.Resource) { r[3].Bucket.MaxBytes = 1 << 20 }, ""},
+		"bucket history":    {3, func(r []resources.Resource) { r[3].Bucket.History = 1 }, ""},
+		"objects max_bytes": {4, func(r []resources.Resource) { r[4].Objects.MaxBytes = 1 << 20 }, ""},
+		"objects max_age":   {4, func(r []resources.Resource) { r[4].Objects.TTL = time.Minute }, ""},
 	} {
 		want := again(c.change)[c.of]
 		if name == "max_msgs_per_subject" {
@@ -189,12 +202,13 @@ func TestThePlanCountsWhatWouldBeLost(t *testing.T) {
 	}, 20*time.Second, 100*time.Millisecond)
 	full := func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 4400, jetstream.DiscardNew }
 	require.Equal(t, "nothing that is stored; it is full then, and refuses new messages", lost(full, nil))
-	require.Equal(t, "7 of 10 messages", lost(full, func(stream string, owners map[string]uint64, bytes, limit uint64) (uint64, bool) {
-		require.Equal(t, "L", stream)
-		require.Equal(t, map[string]uint64{"a": 5, "b": 5}, owners)
-		require.EqualValues(t, 4400, limit)
-		return 7, true
-	}))
+	require.Equal(t, "7 of 10 messages",
+		lost(full, func(stream string, owners map[string]uint64, bytes, limit uint64) (uint64, bool) {
+			require.Equal(t, "L", stream)
+			require.Equal(t, map[string]uint64{"a": 5, "b": 5}, owners)
+			require.EqualValues(t, 4400, limit)
+			return 7, true
+		}))
 }
 
 // What a newer binary created stays as it is.
@@ -202,13 +216,16 @@ func TestNewerResourcesAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	_, k := open(t)
 	future := map[string]string{resources.LevelKey: "99"}
-	_, err := k.JS.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.*", "u.*"}, Retention: jetstream.WorkQueuePolicy, Metadata: future})
+	_, err := k.JS.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.*", "u.*"},
+		Retention: jetstream.WorkQueuePolicy, Metadata: future})
 	require.NoError(t, err)
-	_, err = k.JS.CreateConsumer(t.Context(), "S", jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Hour, Metadata: future})
+	_, err = k.JS.CreateConsumer(t.Context(), "S",
+		jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Hour, Metadata: future})
 	require.NoError(t, err)
 	_, err = k.JS.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "B", History: 9, Metadata: future})
 	require.NoError(t, err)
-	_, err = k.JS.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: "O", TTL: time.Hour, Metadata: future})
+	_, err = k.JS.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: "O", TTL: time.Hour,
+		Metadata: future})
 	require.NoError(t, err)
 	for i, a := range all() {
 		if i == 1 {
@@ -225,7 +242,8 @@ func TestNewerResourcesAreLeftAlone(t *testing.T) {
 func TestWhatCannotBeChangedInPlaceIsRefused(t *testing.T) {
 	t.Parallel()
 	_, k := open(t)
-	_, err := k.JS.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.*"}, Storage: jetstream.MemoryStorage, AllowMsgTTL: true})
+	_, err := k.JS.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.*"},
+		Storage: jetstream.MemoryStorage, AllowMsgTTL: true})
 	require.NoError(t, err)
 	err = k.Reconcile(t.Context(), all()[0])
 	var immutable *resources.ImmutableError
@@ -273,5 +291,6 @@ func TestStreamsOfAnotherPrefixAreLeftAlone(t *testing.T) {
 
 func foreignOf(t *testing.T, k *resources.Reconciler, want jetstream.StreamConfig) error {
 	t.Helper()
-	return resources.CheckPrefix(t.Context(), k.JS, []resources.Resource{{Bucket: &jetstream.KeyValueConfig{Bucket: "B"}}, {Stream: &want}})
+	return resources.CheckPrefix(t.Context(), k.JS, []resources.Resource{{Bucket: &jetstream.KeyValueConfig{Bucket: "B"}},
+		{Stream: &want}})
 }

@@ -32,7 +32,8 @@ func retry[T any](ctx context.Context, nc *nats.Conn, f func(context.Context) (T
 // Denied is the last error of a connection if it says that the user may not send a request to JetStream, or nil.
 func Denied(nc *nats.Conn) error {
 	err := nc.LastError()
-	if err == nil || !strings.Contains(strings.ToLower(err.Error()), "permissions violation") || !strings.Contains(err.Error(), "$JS.API.") {
+	if err == nil || !strings.Contains(strings.ToLower(err.Error()), "permissions violation") ||
+		!strings.Contains(err.Error(), "$JS.API.") {
 		return nil
 	}
 	return err

@@ -56,7 +56,8 @@ func TestACopiedCiphertextIsRefused(t *testing.T) {
 	t.Parallel()
 	ids := newIdentities(t, 1)
 	text := sealed(t, shop, "s3cret-value", ids.Recipient())
-	for _, n := range []Name{{"beta", "shop", "STRIPE_KEY"}, {"acme", "other", "STRIPE_KEY"}, {"acme", "", "STRIPE_KEY"}, {"acme", "shop", "OTHER"}} {
+	for _, n := range []Name{{"beta", "shop", "STRIPE_KEY"}, {"acme", "other", "STRIPE_KEY"}, {"acme", "", "STRIPE_KEY"},
+		{"acme", "shop", "OTHER"}} {
 		_, err := ids.Open(n, text)
 		require.ErrorContains(t, err, "its ciphertext was made for acme/shop STRIPE_KEY: set it again")
 		require.NotContains(t, err.Error(), "s3cret")
@@ -70,7 +71,8 @@ func TestOnlyTheIdentityOpensIt(t *testing.T) {
 	_, err := others.Open(shop, text)
 	require.ErrorContains(t, err, "none of this process's identities opens it: it was encrypted to another key")
 	for what, bad := range map[string][]byte{
-		"not encrypted with age": []byte("s3cret-value"), "it is damaged": append(bytes.Clone(text[:len(text)-1]), text[len(text)-1]^1),
+		"not encrypted with age": []byte("s3cret-value"), "it is damaged": append(bytes.Clone(text[:len(text)-1]),
+			text[len(text)-1]^1),
 		"at most 131072 are allowed": make([]byte, MaxSealed+1), "or damaged": nil,
 	} {
 		_, err := ours.Open(shop, bad)
@@ -142,10 +144,13 @@ func TestBadInputIsRefused(t *testing.T) {
 		`worker "="`:                       func() error { _, err := Seal(Name{"a", "=", "N"}, "v", to); return err },
 		"1N is no name in env":             func() error { _, err := Seal(Name{"a", "w", "1N"}, "v", to); return err },
 		"it has no identity":               func() error { _, err := ParseIdentities([]byte("# nothing\n\n")); return err },
-		"line 2 is no age identity":        func() error { _, err := ParseIdentities([]byte("\nAGE-SECRET-KEY-1S3CRET\n")); return err },
-		"it has more than 65536 bytes":     func() error { _, err := ParseIdentities(make([]byte, maxKeyFile+1)); return err },
-		`key "a.b" of a secret`:            func() error { _, err := ParseKey("a.b"); return err },
-		"has no worker":                    func() error { _, err := ParseKey("a..N"); return err },
+		"line 2 is no age identity": func() error {
+			_, err := ParseIdentities([]byte("\nAGE-SECRET-KEY-1S3CRET\n"))
+			return err
+		},
+		"it has more than 65536 bytes": func() error { _, err := ParseIdentities(make([]byte, maxKeyFile+1)); return err },
+		`key "a.b" of a secret`:        func() error { _, err := ParseKey("a.b"); return err },
+		"has no worker":                func() error { _, err := ParseKey("a..N"); return err },
 	} {
 		err := f()
 		require.ErrorContains(t, err, want)

@@ -48,7 +48,8 @@ func New(d Dispatcher, reg prometheus.Registerer) (*Services, error) {
 		Help: "Calls of workers by others of their owner, by form (fetch or method) and result (ok, failed, or cancelled because the caller ended).",
 	}, []string{"form", "result"})
 	of := func(form string) results {
-		return results{calls.WithLabelValues(form, "ok"), calls.WithLabelValues(form, "failed"), calls.WithLabelValues(form, "cancelled")}
+		return results{calls.WithLabelValues(form, "ok"), calls.WithLabelValues(form, "failed"),
+			calls.WithLabelValues(form, "cancelled")}
 	}
 	return &Services{d, eventid.New("call"), of("fetch"), of("method")}, reg.Register(calls)
 }
@@ -56,7 +57,8 @@ func New(d Dispatcher, reg prometheus.Registerer) (*Services, error) {
 // event makes the event of a call, without what is called.
 func (s *Services) event(c *lifecycle.ServiceCall) *events.Event {
 	e := &events.Event{
-		Kind: events.Fetch, Owner: c.From.Worker.Owner, Worker: c.Worker, Version: c.Version, ID: s.ids.Next(), Stored: time.Now(),
+		Kind: events.Fetch, Owner: c.From.Worker.Owner, Worker: c.Worker, Version: c.Version, ID: s.ids.Next(),
+		Stored:   time.Now(),
 		Deadline: c.Deadline, Attempt: 1, Service: c.ServiceCall, Trace: c.Trace,
 	}
 	if from := c.From.Event; from != nil { // in a split, all calls of one event get the same version

@@ -43,7 +43,8 @@ func Check(sourceMap []byte) error {
 		return fmt.Errorf("source map: it has %d sources: at most %d are allowed", len(m.Sources), maxSources)
 	}
 	for i, name := range m.Sources {
-		if len(name) > maxSource || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if len(name) > maxSource || !utf8.ValidString(name) ||
+			strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			return fmt.Errorf("source map: sources[%d] %.80q: it is at most %d bytes of printable characters", i, name, maxSource)
 		}
 	}

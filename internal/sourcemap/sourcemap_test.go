@@ -137,7 +137,8 @@ func FuzzCheck(f *testing.F) {
 		}
 		for line := range 5 {
 			for column := range 5 {
-				if p, ok := m.Position(line, column); ok && strings.ContainsFunc(p.File, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				if p, ok := m.Position(line, column); ok && strings.ContainsFunc(p.File,
+					func(r rune) bool { return !unicode.IsPrint(r) }) {
 					t.Fatalf("%q", p.File)
 				}
 			}

@@ -30,7 +30,8 @@ func TestAllFindsEveryMessageOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n++
 		name := fmt.Sprint("S", n)
-		s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}, Storage: jetstream.MemoryStorage})
+		s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"},
+			Storage: jetstream.MemoryStorage})
 		require.NoError(t, err)
 		defer func() { _ = js.DeleteStream(t.Context(), name) }()
 		count := rapid.IntRange(0, 150).Draw(t, "messages")
@@ -53,7 +54,8 @@ func TestAllFindsEveryMessageOnce(t *testing.T) {
 				}
 			}
 		}
-		subject, from := name+"."+rapid.SampledFrom([]string{"a", "b", "*"}).Draw(t, "filter"), uint64(rapid.IntRange(0, count+2).Draw(t, "from"))
+		subject, from := name+"."+rapid.SampledFrom([]string{"a", "b", "*"}).
+			Draw(t, "filter"), uint64(rapid.IntRange(0, count+2).Draw(t, "from"))
 		var want, got, scanned []uint64
 		for seq := max(1, from); ; seq++ {
 			m, err := stored.Get(t.Context(), nc, name, stored.Request{Seq: seq, Next: subject})
@@ -84,7 +86,8 @@ func TestHeadersOfOwnersComeFewAtOnce(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, Storage: jetstream.MemoryStorage})
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"},
+		Storage: jetstream.MemoryStorage})
 	require.NoError(t, err)
 	for i := range 300 {
 		m := &nats.Msg{Subject: "s", Header: nats.Header{"X": {strings.Repeat("x", i)}}, Data: []byte("body")}
@@ -134,7 +137,8 @@ func BenchmarkAll(b *testing.B) {
 		require.NoError(b, err)
 	}
 	<-js.PublishAsyncComplete()
-	for name, read := range map[string]func(context.Context, *nats.Conn, string, string, uint64) iter.Seq2[*stored.Message, error]{"all": stored.All, "scan": stored.Scan} {
+	for name, read := range map[string]func(context.Context, *nats.Conn, string, string, uint64) iter.Seq2[*stored.Message,
+		error]{"all": stored.All, "scan": stored.Scan} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				n := 0

@@ -19,7 +19,8 @@ func BenchmarkGet(b *testing.B) {
 	require.NoError(b, err)
 	for _, n := range []int{256, 16 << 10, 512 << 10} {
 		sub := fmt.Sprint("s.", n)
-		_, err := js.PublishMsg(b.Context(), &nats.Msg{Subject: sub, Header: nats.Header{"X-A": {"1"}}, Data: make([]byte, n)})
+		_, err := js.PublishMsg(b.Context(), &nats.Msg{Subject: sub, Header: nats.Header{"X-A": {"1"}},
+			Data: make([]byte, n)})
 		require.NoError(b, err)
 		b.Run(fmt.Sprint("direct/", n), func(b *testing.B) {
 			b.ReportAllocs()

@@ -28,7 +28,8 @@ const Advice = "free space on nats-server's disk, then restart nats-server, or p
 
 // causes are the texts of operating systems for a failed write. Other errors of JetStream are not such failures.
 var causes = []string{
-	"no space left on device", "disk quota exceeded", "file too large", "input/output error", "read-only file system", "too many open files",
+	"no space left on device", "disk quota exceeded", "file too large", "input/output error", "read-only file system",
+	"too many open files",
 	"permission denied", "stale NFS file handle", "There is not enough space on the disk",
 }
 
@@ -38,7 +39,8 @@ var causes = []string{
 func Failed(ctx context.Context, nc *nats.Conn, stream string) (*Failure, error) {
 	ctx, cancel := within(ctx)
 	defer cancel()
-	m, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.DELETE."+stream, []byte(`{"seq":18446744073709551615,"no_erase":true}`))
+	m, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.DELETE."+stream,
+		[]byte(`{"seq":18446744073709551615,"no_erase":true}`))
 	if err != nil {
 		return nil, fmt.Errorf("whether %s can be written: %w", stream, err)
 	}

@@ -85,7 +85,8 @@ func Parse(answer []byte) (*Message, error) {
 	case a.Message == nil:
 		return nil, errors.New("an answer of JetStream has no message")
 	}
-	m := &Message{Subject: a.Message.Subject, Sequence: a.Message.Seq, Time: a.Message.Time, Block: a.Message.Header, Data: a.Message.Data}
+	m := &Message{Subject: a.Message.Subject, Sequence: a.Message.Seq, Time: a.Message.Time, Block: a.Message.Header,
+		Data: a.Message.Data}
 	if len(a.Message.Header) > 0 {
 		// Header is nil when the block cannot be read, as it is when the message is delivered.
 		m.Header, _ = nats.DecodeHeadersMsg(a.Message.Header)

@@ -122,7 +122,8 @@ func TestLastData(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, header := range forged {
-		answer, _ := json.Marshal(map[string]any{"message": map[string]any{"seq": 7, "subject": "s.a", "hdrs": []byte(header), "data": []byte("x"), "time": time.Unix(1, 0)}})
+		answer, _ := json.Marshal(map[string]any{"message": map[string]any{"seq": 7, "subject": "s.a", "hdrs": []byte(header),
+			"data": []byte("x"), "time": time.Unix(1, 0)}})
 		f.Add(answer)
 	}
 	f.Add([]byte(`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`))

@@ -49,7 +49,8 @@ func Headers(ctx context.Context, nc *nats.Conn, stream string, subjects []strin
 	if last {
 		deliver = jetstream.DeliverLastPerSubjectPolicy
 	}
-	return open(ctx, nc, stream, headersBatch, jetstream.ConsumerConfig{FilterSubjects: subjects, DeliverPolicy: deliver, HeadersOnly: true})
+	return open(ctx, nc, stream, headersBatch, jetstream.ConsumerConfig{FilterSubjects: subjects, DeliverPolicy: deliver,
+		HeadersOnly: true})
 }
 
 // HeadersFrom makes a scan of the headers of all messages of a stream with a sequence of at least from, without their
@@ -77,7 +78,8 @@ type Scanner struct {
 }
 
 // open makes a scan that asks for at most most messages at once.
-func open(ctx context.Context, nc *nats.Conn, stream string, most uint64, c jetstream.ConsumerConfig) (*Scanner, error) {
+func open(ctx context.Context, nc *nats.Conn, stream string, most uint64,
+	c jetstream.ConsumerConfig) (*Scanner, error) {
 	ctx, cancel := within(ctx)
 	defer cancel()
 	js, err := jetstream.New(nc)
@@ -157,7 +159,8 @@ func (s *Scanner) next(ctx context.Context) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Message{Subject: m.Subject, Sequence: facts.Sequence.Stream, Time: facts.Timestamp, Header: m.Header, Data: m.Data}, nil
+	return &Message{Subject: m.Subject, Sequence: facts.Sequence.Stream, Time: facts.Timestamp, Header: m.Header,
+		Data: m.Data}, nil
 }
 
 // Close ends the scan.

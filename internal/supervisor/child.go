@@ -84,7 +84,8 @@ func (c *child) run(ctx context.Context) {
 			pauses.Reset()
 		}
 		pause := pauses.NextBackOff()
-		log.Error().AnErr("error", err).Stringer("lived", lived).Stringer("pause", pause).Msg("process ended; another takes its place")
+		log.Error().AnErr("error", err).Stringer("lived", lived).Stringer("pause", pause).
+			Msg("process ended; another takes its place")
 		select {
 		case <-ctx.Done():
 			return

@@ -65,7 +65,8 @@ const MaxProcesses = 64
 func DefaultConfig(processes int) Config {
 	return Config{
 		Processes: processes, StopTimeout: 35 * time.Second,
-		Pause: 100 * time.Millisecond, MaxPause: 10 * time.Second, Settled: 30 * time.Second, LookEvery: 500 * time.Millisecond, ReadyTimeout: time.Minute,
+		Pause: 100 * time.Millisecond, MaxPause: 10 * time.Second, Settled: 30 * time.Second,
+		LookEvery: 500 * time.Millisecond, ReadyTimeout: time.Minute,
 	}
 }
 

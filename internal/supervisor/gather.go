@@ -25,7 +25,8 @@ func (s *Supervisor) Gather() ([]*dto.MetricFamily, error) {
 			s.cfg.Log.Debug().Err(a.Err).Int("process", i).Msg("no metrics")
 			continue
 		}
-		all = append(all, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return families(a, strconv.Itoa(i)) }))
+		all = append(all,
+			prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return families(a, strconv.Itoa(i)) }))
 	}
 	return all.Gather()
 }

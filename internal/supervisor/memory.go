@@ -88,7 +88,8 @@ func (m *memoryKills) files() (paths []string) {
 		case of[0] == "0" && of[1] == "": // cgroup v2
 			paths = append(paths, filepath.Join(m.cgroups, of[2], "memory.events"), filepath.Join(m.cgroups, "memory.events"))
 		case strings.Contains(","+of[1]+",", ",memory,"): // cgroup v1
-			paths = append(paths, filepath.Join(m.cgroups, "memory", of[2], "memory.oom_control"), filepath.Join(m.cgroups, "memory/memory.oom_control"))
+			paths = append(paths, filepath.Join(m.cgroups, "memory", of[2], "memory.oom_control"),
+				filepath.Join(m.cgroups, "memory/memory.oom_control"))
 		}
 	}
 	return append(paths, filepath.Join(m.proc, "vmstat"))

@@ -54,7 +54,8 @@ func beChild(kind, number, socket string) {
 		panic(err)
 	}
 	reg := prometheus.NewRegistry()
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pinwheel_test_total", Help: "Test."}, []string{"kind", "zone"})
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pinwheel_test_total", Help: "Test."},
+		[]string{"kind", "zone"})
 	reg.MustRegister(c)
 	n, _ := strconv.Atoi(number)
 	c.WithLabelValues(kind, "z").Add(float64(n + 1))
@@ -253,7 +254,10 @@ func TestStubbornChildIsKilled(t *testing.T) {
 
 func TestRestartsSlowDown(t *testing.T) {
 	begin := time.Now()
-	b := start(t, "fail", func(c *Config) { c.Processes, c.Pause, c.MaxPause = 1, 20*time.Millisecond, 40*time.Millisecond })
+	b := start(t, "fail", func(c *Config) {
+		c.Processes, c.Pause, c.MaxPause = 1, 20*time.Millisecond,
+			40*time.Millisecond
+	})
 	b.eventually(func() bool { return b.restarts(0) >= 5 })
 	require.GreaterOrEqual(t, time.Since(begin), 5*10*time.Millisecond) // half of every pause is random
 	require.ErrorContains(t, b.Healthy(t.Context()), "process 0: ")

@@ -56,8 +56,9 @@ type Entry struct {
 // ofLine makes the entry of a log line.
 func ofLine(l *events.LogLine) *Entry {
 	e := &Entry{
-		Type: TypeLog, Time: l.Time, Owner: l.Owner, Worker: l.Worker, Version: l.Version, EventID: l.EventID, Attempt: l.Attempt,
-		Level: l.Level, Text: l.Text, Stack: l.Stack,
+		Type: TypeLog, Time: l.Time, Owner: l.Owner, Worker: l.Worker, Version: l.Version, EventID: l.EventID,
+		Attempt: l.Attempt,
+		Level:   l.Level, Text: l.Text, Stack: l.Stack,
 	}
 	e.cut(&e.Text)
 	e.cut(&e.Stack)
@@ -88,8 +89,9 @@ func ofEvent(r *lifecycle.Report, of *events.Event, attempt int, end *lifecycle.
 	a := r.Attempt
 	now := time.Now()
 	e := &Entry{
-		Type: TypeEvent, Time: now, Owner: of.Owner, Worker: of.Worker, Version: a.Worker.Version, EventID: of.ID, Attempt: attempt,
-		Kind: of.Kind.String(), Outcome: OutcomeOK, DurationMs: milliseconds(now.Sub(a.Start)), CPUMs: milliseconds(end.CPU),
+		Type: TypeEvent, Time: now, Owner: of.Owner, Worker: of.Worker, Version: a.Worker.Version, EventID: of.ID,
+		Attempt: attempt,
+		Kind:    of.Kind.String(), Outcome: OutcomeOK, DurationMs: milliseconds(now.Sub(a.Start)), CPUMs: milliseconds(end.CPU),
 	}
 	if of.Kind == events.Fetch {
 		e.Status = a.Status

@@ -45,9 +45,10 @@ var (
 
 // Filter chooses log lines and ended events of one owner. Empty fields choose all.
 type Filter struct {
-	Worker  string   `json:"worker,omitempty"`
-	Only    string   `json:"only,omitempty"`    // OnlyLogs, OnlyEvents, or "" for both
-	Level   string   `json:"level,omitempty"`   // this level and higher; events that failed, or whose body broke off, have the level error, others info
+	Worker string `json:"worker,omitempty"`
+	Only   string `json:"only,omitempty"` // OnlyLogs, OnlyEvents, or "" for both
+	// this level and higher; events that failed, or whose body broke off, have the level error, others info
+	Level   string   `json:"level,omitempty"`
 	Version string   `json:"version,omitempty"` // whole, or its number
 	Status  []string `json:"status,omitempty"`  // only ended events: an outcome, a reason, an HTTP status, or 2xx to 5xx
 	Grep    string   `json:"grep,omitempty"`    // regular expression (RE2) for text and stack, or for id and message of an event

@@ -10,11 +10,13 @@ import (
 )
 
 func line(level, text string) *Entry {
-	return &Entry{Type: TypeLog, Owner: "acme", Worker: "w", Version: "12-0123456789ab", EventID: "e1", Level: level, Text: text}
+	return &Entry{Type: TypeLog, Owner: "acme", Worker: "w", Version: "12-0123456789ab", EventID: "e1", Level: level,
+		Text: text}
 }
 
 func event(outcome, reason string, status int) *Entry {
-	return &Entry{Type: TypeEvent, Owner: "acme", Worker: "w", Version: "12-0123456789ab", EventID: "e1", Kind: "fetch", Outcome: outcome, Reason: reason, Status: status}
+	return &Entry{Type: TypeEvent, Owner: "acme", Worker: "w", Version: "12-0123456789ab", EventID: "e1", Kind: "fetch",
+		Outcome: outcome, Reason: reason, Status: status}
 }
 
 func TestFilters(t *testing.T) {

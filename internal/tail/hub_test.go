@@ -139,7 +139,8 @@ func TestTailsAreLimited(t *testing.T) {
 func TestIDsOfTails(t *testing.T) {
 	t.Parallel()
 	h, _ := openHub()
-	for _, bad := range []string{"", "short", "a.b.c.d.e.f.g.h.i", "*", ">", strings.Repeat("x", 65), "abcdefghijklmno ", "abcdefghijklmno\r\n", "äbcdefghijklmnop"} {
+	for _, bad := range []string{"", "short", "a.b.c.d.e.f.g.h.i", "*", ">", strings.Repeat("x", 65), "abcdefghijklmno ",
+		"abcdefghijklmno\r\n", "äbcdefghijklmnop"} {
 		var field *FieldError
 		require.ErrorAs(t, h.Renew("acme", Request{ID: bad}), &field, bad)
 		require.Equal(t, "id", field.Field)
@@ -243,8 +244,9 @@ func TestLongTextsAreCut(t *testing.T) {
 
 func report(kind events.Kind, end *lifecycle.End, reply *events.Reply) *lifecycle.Report {
 	return &lifecycle.Report{
-		Attempt: &lifecycle.Attempt{Event: &events.Event{Owner: "acme", Worker: "w", Kind: kind, ID: "e1"}, Worker: &events.Worker{Version: "3-0123456789ab"}, Number: 2, Start: time.Now()},
-		Reply:   reply, End: end,
+		Attempt: &lifecycle.Attempt{Event: &events.Event{Owner: "acme", Worker: "w", Kind: kind, ID: "e1"},
+			Worker: &events.Worker{Version: "3-0123456789ab"}, Number: 2, Start: time.Now()},
+		Reply: reply, End: end,
 	}
 }
 
@@ -259,7 +261,8 @@ func TestEndedBatch(t *testing.T) {
 		Items: []lifecycle.Item{{Decision: lifecycle.Acked}, {}, {Decision: lifecycle.Again}},
 	}, nil)
 	for _, id := range []string{"e1", "e2", "e3"} {
-		r.Attempt.Batch = append(r.Attempt.Batch, &events.Event{Owner: "acme", Worker: "w", Kind: events.Task, ID: id, Attempt: 4})
+		r.Attempt.Batch = append(r.Attempt.Batch, &events.Event{Owner: "acme", Worker: "w", Kind: events.Task, ID: id,
+			Attempt: 4})
 	}
 	var list []any
 	for _, e := range ofReport(r) {
@@ -272,18 +275,24 @@ func TestEndedAttempts(t *testing.T) {
 	t.Parallel()
 	require.Nil(t, ofReport(report(events.Fetch, nil, &events.Reply{Status: 200})), "it has not ended")
 	require.Nil(t, ofReport(report(events.Task, &lifecycle.End{Interrupted: true}, nil)), "it did not begin")
-	e := first(report(events.Fetch, &lifecycle.End{Started: true, CPU: 1500 * time.Microsecond}, &events.Reply{Status: 201}))
-	require.Equal(t, []any{"fetch", "acme", "w", "3-0123456789ab", "e1", 2, OutcomeOK, 201, 1.5}, []any{e.Kind, e.Owner, e.Worker, e.Version, e.EventID, e.Attempt, e.Outcome, e.Status, e.CPUMs})
+	e := first(report(events.Fetch, &lifecycle.End{Started: true, CPU: 1500 * time.Microsecond},
+		&events.Reply{Status: 201}))
+	require.Equal(t, []any{"fetch", "acme", "w", "3-0123456789ab", "e1", 2, OutcomeOK, 201, 1.5},
+		[]any{e.Kind, e.Owner, e.Worker, e.Version, e.EventID, e.Attempt, e.Outcome, e.Status, e.CPUMs})
 	r := report(events.Fetch, &lifecycle.End{Started: true}, nil)
 	r.Attempt.Status = 202
 	require.Equal(t, 202, first(r).Status, "the reply was reported before")
 	f := events.NewFailure(events.ReasonTimeout, "too long", "")
 	e = first(report(events.Fetch, &lifecycle.End{Started: true, Failure: f}, nil))
-	require.Equal(t, []any{OutcomeFailed, "timeout", "too long", f.Reason.Status()}, []any{e.Outcome, e.Reason, e.Message, e.Status})
-	broken := first(report(events.Fetch, &lifecycle.End{Started: true, Interrupted: true, Broken: f}, &events.Reply{Status: 200}))
-	require.Equal(t, []any{OutcomeBroken, "timeout", "too long", 200}, []any{broken.Outcome, broken.Reason, broken.Message, broken.Status})
+	require.Equal(t, []any{OutcomeFailed, "timeout", "too long", f.Reason.Status()},
+		[]any{e.Outcome, e.Reason, e.Message, e.Status})
+	broken := first(report(events.Fetch, &lifecycle.End{Started: true, Interrupted: true, Broken: f},
+		&events.Reply{Status: 200}))
+	require.Equal(t, []any{OutcomeBroken, "timeout", "too long", 200}, []any{broken.Outcome, broken.Reason, broken.Message,
+		broken.Status})
 	require.Equal(t, OutcomeRetry, first(report(events.Task, &lifecycle.End{Started: true, Retry: true}, nil)).Outcome)
-	require.Equal(t, OutcomeInterrupted, first(report(events.Task, &lifecycle.End{Started: true, Interrupted: true}, nil)).Outcome)
+	require.Equal(t, OutcomeInterrupted, first(report(events.Task, &lifecycle.End{Started: true, Interrupted: true}, nil)).
+		Outcome)
 }
 
 // ended has the observers of h see reports, as dispatch does.

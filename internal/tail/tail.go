@@ -106,7 +106,8 @@ func (t *tail) tell(now time.Time) {
 	if t.limited == 0 && unfiltered == 0 {
 		return
 	}
-	data, err := json.Marshal(&Entry{Type: TypeLeftOut, Node: t.hub.cfg.Node, Time: now, Owner: t.owner, Limited: t.limited, Unfiltered: unfiltered})
+	data, err := json.Marshal(&Entry{Type: TypeLeftOut, Node: t.hub.cfg.Node, Time: now, Owner: t.owner,
+		Limited: t.limited, Unfiltered: unfiltered})
 	if err == nil {
 		err = t.hub.cfg.Publish(t.subject, data)
 	}

@@ -36,7 +36,8 @@ func (a *attempt) Begin(op lifecycle.Operation) lifecycle.Span {
 		return nil
 	}
 	name, kind, attributes := operationSpan(op)
-	_, span := a.tracer.spans.Start(trace.ContextWithSpan(context.Background(), a.span), name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+	_, span := a.tracer.spans.Start(trace.ContextWithSpan(context.Background(), a.span), name, trace.WithSpanKind(kind),
+		trace.WithAttributes(attributes...))
 	return &operation{span: span, client: kind == trace.SpanKindClient}
 }
 
@@ -105,8 +106,10 @@ func messageAttributes(e *events.Event, operation attribute.KeyValue, name strin
 	first := e.FirstStored()
 	return []attribute.KeyValue{
 		semconv.MessagingSystemKey.String(system), operation, semconv.MessagingOperationName(name),
-		semconv.MessagingDestinationName(e.Target()), semconv.MessagingMessageID(e.ID), semconv.MessagingMessageBodySize(len(e.Body)),
-		attribute.String(keyOwner, e.Owner), attribute.String(keyWorker, e.Worker), attribute.String(keyKind, e.Kind.String()),
+		semconv.MessagingDestinationName(e.Target()), semconv.MessagingMessageID(e.ID),
+		semconv.MessagingMessageBodySize(len(e.Body)),
+		attribute.String(keyOwner, e.Owner), attribute.String(keyWorker, e.Worker),
+		attribute.String(keyKind, e.Kind.String()),
 		attribute.String(keyStream, first.Stream), attribute.Int64(keySeq, int64(first.Seq)),
 	}
 }
@@ -120,7 +123,8 @@ func attemptSpan(a *lifecycle.Attempt) (name string, kind trace.SpanKind, attrib
 		return e.Target() + "." + events.Clip(e.Service.Method, maxText), trace.SpanKindServer,
 			append(attributes, attribute.String(keyMethod, events.Clip(e.Service.Method, maxText)), semconv.FaaSTriggerOther)
 	case e.Direct():
-		attributes = append(attributes, semconv.FaaSTriggerHTTP, semconv.HTTPRequestMethodKey.String(knownMethod(e.Method)), attribute.String(keyEventID, e.ID))
+		attributes = append(attributes, semconv.FaaSTriggerHTTP, semconv.HTTPRequestMethodKey.String(knownMethod(e.Method)),
+			attribute.String(keyEventID, e.ID))
 		return knownMethod(e.Method) + " " + e.Target(), trace.SpanKindServer, append(attributes, address(e.URL, true)...)
 	}
 	attributes = append(attributes, messageAttributes(e, semconv.MessagingOperationTypeProcess, "process")...)
@@ -147,22 +151,27 @@ func operationSpan(op lifecycle.Operation) (name string, kind trace.SpanKind, at
 		name = knownMethod(op.Method)
 		return name, trace.SpanKindClient, append(address(op.Target, false), semconv.HTTPRequestMethodKey.String(name))
 	case lifecycle.FileRequest:
-		return "files " + knownMethod(op.Method), trace.SpanKindInternal, []attribute.KeyValue{attribute.String(keyBinding, target)}
+		return "files " + knownMethod(op.Method), trace.SpanKindInternal,
+			[]attribute.KeyValue{attribute.String(keyBinding, target)}
 	case lifecycle.ServiceUse:
 		name = "call " + op.To
 		if method != "" {
 			name += "." + method
 		}
-		return name, trace.SpanKindClient, []attribute.KeyValue{attribute.String(keyBinding, target), attribute.String(keyMethod, method), semconv.FaaSInvokedName(op.To)}
+		return name, trace.SpanKindClient, []attribute.KeyValue{attribute.String(keyBinding, target),
+			attribute.String(keyMethod, method), semconv.FaaSInvokedName(op.To)}
 	case lifecycle.SendTasks:
 		return "send " + op.To, trace.SpanKindProducer, []attribute.KeyValue{
-			semconv.MessagingSystemKey.String(system), semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("send"),
-			semconv.MessagingDestinationName(op.To), semconv.MessagingBatchMessageCount(op.Count), semconv.MessagingMessageBodySize(op.Size),
+			semconv.MessagingSystemKey.String(system), semconv.MessagingOperationTypeSend,
+			semconv.MessagingOperationName("send"),
+			semconv.MessagingDestinationName(op.To), semconv.MessagingBatchMessageCount(op.Count),
+			semconv.MessagingMessageBodySize(op.Size),
 		}
 	case lifecycle.BindingCall:
 	}
 	return fmt.Sprintf("%s %s", op.Binding, method), trace.SpanKindClient,
-		[]attribute.KeyValue{attribute.String(keyBinding, target), attribute.String("pinwheel.binding.kind", string(op.Binding)), attribute.String(keyMethod, method)}
+		[]attribute.KeyValue{attribute.String(keyBinding, target), attribute.String("pinwheel.binding.kind",
+			string(op.Binding)), attribute.String(keyMethod, method)}
 }
 
 // address are the attributes of a URL. User, password, query and fragment are left out: they often have secrets.

@@ -63,5 +63,6 @@ func spanOf(line *events.LogLine) context.Context {
 	if err != nil || wrong != nil { // it has none
 		return ctx
 	}
-	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: trace.FlagsSampled}))
+	return trace.ContextWithSpanContext(ctx,
+		trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: trace.FlagsSampled}))
 }

@@ -40,7 +40,8 @@ func NewOwners(names []string, reg prometheus.Registerer) (*Owners, error) {
 	for _, name := range names {
 		of := func(outcome string) prometheus.Counter { return attempts.WithLabelValues(name, outcome) }
 		o.of[name] = &ownerCounts{
-			of("ok"), of("failed"), of("broken"), of("retry"), of("interrupted"), cpu.WithLabelValues(name), waited.WithLabelValues(name), dead.WithLabelValues(name),
+			of("ok"), of("failed"), of("broken"), of("retry"), of("interrupted"), cpu.WithLabelValues(name),
+			waited.WithLabelValues(name), dead.WithLabelValues(name),
 		}
 	}
 	return o, nil

@@ -22,7 +22,8 @@ func TestOwnersThatAreNamed(t *testing.T) {
 	run := func(owner string, end lifecycle.End, batch ...*events.Event) {
 		e := event(1)
 		e.Owner = owner
-		a := &lifecycle.Attempt{Event: e, Batch: batch, Worker: &events.Worker{Owner: owner}, Number: 1, Start: e.Stored.Add(2 * time.Second)}
+		a := &lifecycle.Attempt{Event: e, Batch: batch, Worker: &events.Worker{Owner: owner}, Number: 1,
+			Start: e.Stored.Add(2 * time.Second)}
 		o.Started(a)
 		o.Ended(&lifecycle.Report{Attempt: a, End: &end})
 	}
@@ -33,7 +34,8 @@ func TestOwnersThatAreNamed(t *testing.T) {
 	run("acme", lifecycle.End{Started: true, Interrupted: true})
 	run("acme", lifecycle.End{Interrupted: true})
 	run("acme", lifecycle.End{Started: true, Interrupted: true, Broken: failure})
-	run("acme", lifecycle.End{Started: true, CPU: time.Second, Items: []lifecycle.Item{{}, {Decision: lifecycle.Failed, Failure: failure}}}, event(1), event(1))
+	run("acme", lifecycle.End{Started: true, CPU: time.Second,
+		Items: []lifecycle.Item{{}, {Decision: lifecycle.Failed, Failure: failure}}}, event(1), event(1))
 	run("other", lifecycle.End{Started: true, CPU: time.Hour})
 	for _, owner := range []string{"acme", "other"} {
 		e := event(1)

@@ -62,7 +62,8 @@ func readSignal(getenv func(string) string, signal string) (on bool, err error) 
 	default:
 		return false, fmt.Errorf("%s is %q: it is otlp or none", exporter, value)
 	}
-	if u, err := url.Parse(endpoint); endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+	if u, err := url.Parse(endpoint); endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+		u.Host == "") {
 		return false, fmt.Errorf("%s is %q: it is a URL like http://collector:4318", name, endpoint)
 	}
 	if name, protocol := first("PROTOCOL"); protocol != "" && protocol != "http/protobuf" {

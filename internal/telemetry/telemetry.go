@@ -83,7 +83,8 @@ func Open(ctx context.Context, cfg Config) (t *Telemetry, err error) {
 // describe says which process sends. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come first.
 func describe(ctx context.Context, cfg Config) (*resource.Resource, error) {
 	ours := resource.NewWithAttributes(SchemaURL,
-		semconv.ServiceName("pinwheel"), semconv.ServiceVersion(cmp.Or(cfg.Version, "unknown")), semconv.ServiceInstanceID(cfg.Node))
+		semconv.ServiceName("pinwheel"), semconv.ServiceVersion(cmp.Or(cfg.Version, "unknown")),
+		semconv.ServiceInstanceID(cfg.Node))
 	env, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithFromEnv(), resource.WithSchemaURL(SchemaURL))
 	if err != nil {
 		return nil, err
@@ -97,7 +98,8 @@ func (t *Telemetry) openTraces(ctx context.Context, cfg Config, res *resource.Re
 		return err
 	}
 	// The tracer has decided already whether to sample.
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res), sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithIDGenerator(ids{}))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res),
+		sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithIDGenerator(ids{}))
 	t.tracer = newTracer(provider, cfg)
 	t.closers = append(t.closers, provider.Shutdown)
 	return nil
@@ -108,7 +110,8 @@ func (t *Telemetry) openLogs(ctx context.Context, _ Config, res *resource.Resour
 	if err != nil {
 		return err
 	}
-	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(exporter)), sdklog.WithResource(res))
+	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(exporter)),
+		sdklog.WithResource(res))
 	t.logs = &logs{provider.Logger(scope), newRates(ownerLines)}
 	t.closers = append(t.closers, provider.Shutdown)
 	return nil
@@ -120,7 +123,8 @@ func (t *Telemetry) openMetrics(ctx context.Context, cfg Config, res *resource.R
 		return err
 	}
 	producer := bridge.NewMetricProducer(bridge.WithGatherer(cfg.Gatherer))
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithProducer(producer))), sdkmetric.WithResource(res))
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter,
+		sdkmetric.WithProducer(producer))), sdkmetric.WithResource(res))
 	t.closers = append(t.closers, provider.Shutdown)
 	return nil
 }

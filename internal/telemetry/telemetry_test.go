@@ -45,20 +45,26 @@ func TestSettings(t *testing.T) {
 		want [3]bool
 		err  string
 	}{
-		"nothing":             {},
-		"an endpoint":         {env: []string{endpoint, "http://c:4318"}, want: [3]bool{true, true, true}},
-		"disabled":            {env: []string{endpoint, "http://c:4318", "OTEL_SDK_DISABLED", "TRUE"}},
-		"one endpoint":        {env: []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c/v1/traces"}, want: [3]bool{true, false, false}},
-		"one exporter":        {env: []string{"OTEL_LOGS_EXPORTER", "otlp"}, want: [3]bool{false, true, false}},
-		"all but one":         {env: []string{endpoint, "http://c:4318", "OTEL_METRICS_EXPORTER", "none"}, want: [3]bool{true, true, false}},
-		"another exporter":    {env: []string{"OTEL_METRICS_EXPORTER", "prometheus"}, err: `OTEL_METRICS_EXPORTER is "prometheus": it is otlp or none`},
-		"no URL":              {env: []string{endpoint, "collector:4317"}, err: `OTEL_EXPORTER_OTLP_ENDPOINT is "collector:4317": it is a URL like http://collector:4318`},
-		"gRPC":                {env: []string{endpoint, "http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}, err: `OTEL_EXPORTER_OTLP_PROTOCOL is "grpc": it is http/protobuf`},
-		"gRPC of no one":      {env: []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}},
-		"a sampler":           {env: []string{"OTEL_TRACES_SAMPLER", "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG", "0.01"}},
-		"no sampler":          {env: []string{"OTEL_TRACES_SAMPLER", "jaeger_remote"}, err: `OTEL_TRACES_SAMPLER is "jaeger_remote": it is one of always_on`},
-		"too much":            {env: []string{"OTEL_TRACES_SAMPLER", "traceidratio", "OTEL_TRACES_SAMPLER_ARG", "2"}, err: `OTEL_TRACES_SAMPLER_ARG is "2": it is a number from 0 to 1`},
-		"not a number, twice": {env: []string{"OTEL_TRACES_SAMPLER", "traceidratio", "OTEL_TRACES_SAMPLER_ARG", "NaN", "OTEL_LOGS_EXPORTER", "x"}, err: `OTEL_LOGS_EXPORTER is "x"`},
+		"nothing":     {},
+		"an endpoint": {env: []string{endpoint, "http://c:4318"}, want: [3]bool{true, true, true}},
+		"disabled":    {env: []string{endpoint, "http://c:4318", "OTEL_SDK_DISABLED", "TRUE"}},
+		"one endpoint": {env: []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c/v1/traces"},
+			want: [3]bool{true, false, false}},
+		"one exporter": {env: []string{"OTEL_LOGS_EXPORTER", "otlp"}, want: [3]bool{false, true, false}},
+		"all but one": {env: []string{endpoint, "http://c:4318", "OTEL_METRICS_EXPORTER", "none"},
+			want: [3]bool{true, true, false}},
+		"another exporter": {env: []string{"OTEL_METRICS_EXPORTER", "prometheus"},
+			err: `OTEL_METRICS_EXPORTER is "prometheus": it is otlp or none`},
+		"no URL": {env: []string{endpoint, "collector:4317"}, err: `OTEL_EXPORTER_OTLP_ENDPOINT is "collector:4317": it is a URL like http://collector:4318`},
+		"gRPC": {env: []string{endpoint, "http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"},
+			err: `OTEL_EXPORTER_OTLP_PROTOCOL is "grpc": it is http/protobuf`},
+		"gRPC of no one": {env: []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}},
+		"a sampler":      {env: []string{"OTEL_TRACES_SAMPLER", "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG", "0.01"}},
+		"no sampler":     {env: []string{"OTEL_TRACES_SAMPLER", "jaeger_remote"}, err: `OTEL_TRACES_SAMPLER is "jaeger_remote": it is one of always_on`},
+		"too much": {env: []string{"OTEL_TRACES_SAMPLER", "traceidratio", "OTEL_TRACES_SAMPLER_ARG", "2"},
+			err: `OTEL_TRACES_SAMPLER_ARG is "2": it is a number from 0 to 1`},
+		"not a number, twice": {env: []string{"OTEL_TRACES_SAMPLER", "traceidratio", "OTEL_TRACES_SAMPLER_ARG", "NaN",
+			"OTEL_LOGS_EXPORTER", "x"}, err: `OTEL_LOGS_EXPORTER is "x"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +86,8 @@ func openTracer(t testing.TB, rate int, env ...string) (*tracer, *tracetest.InMe
 	s, err := Read(environment(env...))
 	require.NoError(t, err)
 	kept := tracetest.NewInMemoryExporter()
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(kept), sdktrace.WithIDGenerator(ids{}), sdktrace.WithSampler(sdktrace.AlwaysSample()))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(kept), sdktrace.WithIDGenerator(ids{}),
+		sdktrace.WithSampler(sdktrace.AlwaysSample()))
 	return newTracer(provider, Config{Settings: s, OwnerRate: rate}), kept
 }
 
@@ -106,7 +113,8 @@ func TestSamplingDependsOnTheServer(t *testing.T) {
 	for seq := range uint64(5000) {
 		e, again := event(seq), event(seq)
 		again.ID, again.Body, again.Attempt = fmt.Sprint("chosen", seq), []byte("x"), 3
-		again.First, again.Origin = events.Stored{Stream: events.StreamEvents, Seq: seq}, events.Origin{Stream: events.StreamParked, Seq: 7}
+		again.First, again.Origin = events.Stored{Stream: events.StreamEvents,
+			Seq: seq}, events.Origin{Stream: events.StreamParked, Seq: 7}
 		one.Delivered(e)
 		other.Delivered(again)
 		require.Equal(t, e.Trace, again.Trace)
@@ -225,7 +233,8 @@ func TestAttempts(t *testing.T) {
 		{3, lifecycle.End{Started: true, Interrupted: true}},
 		{4, lifecycle.End{Started: true, Broken: events.NewFailure(events.ReasonException, "no more", "")}},
 	} {
-		a := &lifecycle.Attempt{Event: e, Worker: &events.Worker{Owner: "acme", Name: "w"}, Number: c.number, Start: time.Unix(1001, 0)}
+		a := &lifecycle.Attempt{Event: e, Worker: &events.Worker{Owner: "acme", Name: "w"}, Number: c.number,
+			Start: time.Unix(1001, 0)}
 		tr.Started(a)
 		tr.Ended(&lifecycle.Report{Attempt: a, End: &c.end})
 	}
@@ -255,7 +264,8 @@ func TestOperationsAreBounded(t *testing.T) {
 	a := &lifecycle.Attempt{Event: e, Worker: &events.Worker{}, Number: 2}
 	tr.Started(a)
 	for range 1000 {
-		span := a.Begin(lifecycle.Operation{Kind: lifecycle.Subrequest, Method: strings.Repeat("M", 10_000), Target: "http://user:password@h/" + strings.Repeat("p", 10_000) + "?q#f"})
+		span := a.Begin(lifecycle.Operation{Kind: lifecycle.Subrequest, Method: strings.Repeat("M", 10_000),
+			Target: "http://user:password@h/" + strings.Repeat("p", 10_000) + "?q#f"})
 		lifecycle.EndSpan(span, context.Canceled)
 		lifecycle.EndSpan(span, nil)
 	}
@@ -279,7 +289,8 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, err)
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "x_total"}, func() float64 { return 7 }))
-	tel, err := Open(t.Context(), Config{Settings: s, Version: "v1", Node: "n", OwnerRate: 10, Gatherer: reg, Log: zerolog.Nop()})
+	tel, err := Open(t.Context(), Config{Settings: s, Version: "v1", Node: "n", OwnerRate: 10, Gatherer: reg,
+		Log: zerolog.Nop()})
 	require.NoError(t, err)
 	var all lifecycle.Observers
 	tel.Observe(&all)
@@ -290,14 +301,16 @@ func TestOpen(t *testing.T) {
 		o.Delivered(e)
 		o.Started(a)
 	}
-	line := events.LogLine{Time: time.Now(), Owner: "acme", Worker: "w", Level: "error", Text: strings.Repeat("ü", 10_000), EventID: "e"}
+	line := events.LogLine{Time: time.Now(), Owner: "acme", Worker: "w", Level: "error", Text: strings.Repeat("ü", 10_000),
+		EventID: "e"}
 	line.SetTrace(a.Trace.Context())
 	tel.Log(&line)
 	all.All()[0].Ended(&lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true}})
 	tel.Close()
 	require.Len(t, c.Spans(), 2)
 	require.Equal(t, "test", c.Resource()["deployment.environment.name"])
-	require.Equal(t, []string{"pinwheel", "v1", "n"}, []string{c.Resource()["service.name"], c.Resource()["service.version"], c.Resource()["service.instance.id"]})
+	require.Equal(t, []string{"pinwheel", "v1", "n"},
+		[]string{c.Resource()["service.name"], c.Resource()["service.version"], c.Resource()["service.instance.id"]})
 	require.Len(t, c.Lines(), 1)
 	id := a.Trace.Context().TraceID
 	require.Equal(t, id[:], c.Lines()[0].GetTraceId())
@@ -315,7 +328,8 @@ func TestTextsThatAreNoUTF8(t *testing.T) {
 	c := otlptest.Open(t)
 	s, err := Read(func(name string) string { return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL}[name] })
 	require.NoError(t, err)
-	tel, err := Open(t.Context(), Config{Settings: s, OwnerRate: 10, Gatherer: prometheus.NewRegistry(), Log: zerolog.Nop()})
+	tel, err := Open(t.Context(), Config{Settings: s, OwnerRate: 10, Gatherer: prometheus.NewRegistry(),
+		Log: zerolog.Nop()})
 	require.NoError(t, err)
 	bad, good := event(1), event(2)
 	bad.Kind, bad.Method, bad.URL = events.Fetch, "GET", "http://a%ff/%ff"
@@ -323,8 +337,10 @@ func TestTextsThatAreNoUTF8(t *testing.T) {
 		tel.tracer.Delivered(e)
 		a := &lifecycle.Attempt{Event: e, Worker: &events.Worker{}, Number: 1, Start: time.Now()}
 		tel.tracer.Started(a)
-		lifecycle.EndSpan(a.Begin(lifecycle.Operation{Kind: lifecycle.BindingCall, Method: "\xff", Target: "\xff"}), errors.New("\xff"))
-		tel.tracer.Ended(&lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true, Failure: &events.Failure{Message: "\xff"}}})
+		lifecycle.EndSpan(a.Begin(lifecycle.Operation{Kind: lifecycle.BindingCall, Method: "\xff", Target: "\xff"}),
+			errors.New("\xff"))
+		tel.tracer.Ended(&lifecycle.Report{Attempt: a,
+			End: &lifecycle.End{Started: true, Failure: &events.Failure{Message: "\xff"}}})
 		tel.Log(&events.LogLine{Time: time.Now(), Text: "\xff", Stack: "\xff"})
 	}
 	tel.Close()
@@ -334,7 +350,8 @@ func TestTextsThatAreNoUTF8(t *testing.T) {
 
 // FuzzTraceParent compares with the library.
 func FuzzTraceParent(f *testing.F) {
-	for _, s := range []string{parentID, unwanted, "cc" + parentID[2:] + "-what", "ff" + parentID[2:], "00-" + strings.Repeat("0", 32) + parentID[35:], strings.ToUpper(parentID), ""} {
+	for _, s := range []string{parentID, unwanted, "cc" + parentID[2:] + "-what", "ff" + parentID[2:],
+		"00-" + strings.Repeat("0", 32) + parentID[35:], strings.ToUpper(parentID), ""} {
 		f.Add(s, "a=b")
 	}
 	f.Fuzz(func(t *testing.T, parent, state string) {
@@ -346,7 +363,8 @@ func FuzzTraceParent(f *testing.F) {
 		}
 		require.Equal(t, want.IsValid(), ok, "%q", parent)
 		if ok {
-			require.Equal(t, []any{[16]byte(want.TraceID()), [8]byte(want.SpanID()), want.IsSampled()}, []any{c.TraceID, c.SpanID, c.Sampled})
+			require.Equal(t, []any{[16]byte(want.TraceID()), [8]byte(want.SpanID()), want.IsSampled()},
+				[]any{c.TraceID, c.SpanID, c.Sampled})
 			again, ok := events.ParseTraceParent(c.Parent(), c.State)
 			require.True(t, ok)
 			require.Equal(t, c, again)

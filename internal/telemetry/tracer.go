@@ -36,7 +36,8 @@ type tracer struct {
 
 func newTracer(provider trace.TracerProvider, cfg Config) *tracer {
 	return &tracer{
-		spans: provider.Tracer(scope, trace.WithInstrumentationVersion(cfg.Version), trace.WithSchemaURL(SchemaURL)), sampler: cfg.sampler, owners: newRates(cfg.OwnerRate),
+		spans:   provider.Tracer(scope, trace.WithInstrumentationVersion(cfg.Version), trace.WithSchemaURL(SchemaURL)),
+		sampler: cfg.sampler, owners: newRates(cfg.OwnerRate),
 	}
 }
 
@@ -55,7 +56,8 @@ func (t *tracer) Delivered(e *events.Event) {
 			own.SpanID = parent.SpanID
 		}
 	}
-	if t.sampler.ShouldSample(sdktrace.SamplingParameters{ParentContext: ctx, TraceID: own.TraceID, Kind: trace.SpanKindConsumer}).Decision != sdktrace.RecordAndSample {
+	if t.sampler.ShouldSample(sdktrace.SamplingParameters{ParentContext: ctx, TraceID: own.TraceID,
+		Kind: trace.SpanKindConsumer}).Decision != sdktrace.RecordAndSample {
 		return
 	}
 	if !t.owners.allow(e.Owner) {
@@ -125,7 +127,8 @@ func (t *tracer) Started(a *lifecycle.Attempt) {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, spanContext(*e.Trace))
 	}
 	name, kind, attributes := attemptSpan(a)
-	a.Trace = t.start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(a.Start), trace.WithAttributes(attributes...))
+	a.Trace = t.start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(a.Start),
+		trace.WithAttributes(attributes...))
 }
 
 // startBatch begins the span of a run of a queue handler. It has a trace of its own, linked to those of its events.
@@ -138,13 +141,15 @@ func (t *tracer) startBatch(a *lifecycle.Attempt) {
 		if max(1, e.Attempt) == 1 {
 			t.receive(e, a.Start)
 		}
-		links = append(links, trace.Link{SpanContext: spanContext(*e.Trace), Attributes: []attribute.KeyValue{semconv.MessagingMessageID(e.ID)}})
+		links = append(links, trace.Link{SpanContext: spanContext(*e.Trace),
+			Attributes: []attribute.KeyValue{semconv.MessagingMessageID(e.ID)}})
 	}
 	if links == nil {
 		return
 	}
 	name, kind, attributes := attemptSpan(a)
-	a.Trace = t.start(context.Background(), name, trace.WithSpanKind(kind), trace.WithTimestamp(a.Start), trace.WithLinks(links...), trace.WithAttributes(attributes...))
+	a.Trace = t.start(context.Background(), name, trace.WithSpanKind(kind), trace.WithTimestamp(a.Start),
+		trace.WithLinks(links...), trace.WithAttributes(attributes...))
 }
 
 // receive keeps the span of an event that waited until now.
@@ -157,7 +162,8 @@ func (t *tracer) receive(e *events.Event, now time.Time) {
 	if begin.After(now) { // by the server's clock
 		begin = now
 	}
-	_, span := t.spans.Start(ctx, "receive "+e.Target(), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithTimestamp(begin),
+	_, span := t.spans.Start(ctx, "receive "+e.Target(), trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithTimestamp(begin),
 		trace.WithAttributes(messageAttributes(e, semconv.MessagingOperationTypeReceive, "receive")...))
 	span.End(trace.WithTimestamp(now))
 }
@@ -229,7 +235,8 @@ func spanContext(c events.TraceContext) trace.SpanContext {
 
 // contextOf is the reverse.
 func contextOf(c trace.SpanContext) events.TraceContext {
-	return events.TraceContext{TraceID: c.TraceID(), SpanID: c.SpanID(), Sampled: c.IsSampled(), State: c.TraceState().String()}
+	return events.TraceContext{TraceID: c.TraceID(), SpanID: c.SpanID(), Sampled: c.IsSampled(), State: c.TraceState().
+		String()}
 }
 
 // ids makes the ids of spans: those that the context names, and random ones.

@@ -64,8 +64,9 @@ func (c Config) withDefaults() Config {
 
 func (c Config) bucket() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
-		Bucket: Bucket, Description: "Which process runs a worker whose concurrency is exact", History: 1, TTL: c.TTL, MaxBytes: maxBytes, MaxValueSize: 256,
-		Storage: jetstream.FileStorage, Replicas: max(1, c.Replicas),
+		Bucket: Bucket, Description: "Which process runs a worker whose concurrency is exact", History: 1, TTL: c.TTL, MaxBytes: maxBytes,
+		MaxValueSize: 256,
+		Storage:      jetstream.FileStorage, Replicas: max(1, c.Replicas),
 	}
 }
 
@@ -102,7 +103,8 @@ type key struct{ owner, worker string }
 func (k key) String() string { return k.owner + "." + k.worker }
 
 // Open creates the bucket, or updates it to what it should be. Run comes next.
-func Open(ctx context.Context, js jetstream.JetStream, c Config, log zerolog.Logger, reg prometheus.Registerer) (*Leases, error) {
+func Open(ctx context.Context, js jetstream.JetStream, c Config, log zerolog.Logger,
+	reg prometheus.Registerer) (*Leases, error) {
 	c = c.withDefaults()
 	kv, err := (&resources.Reconciler{JS: js, Log: log}).Bucket(ctx, c.bucket())
 	if err != nil {

@@ -91,7 +91,8 @@ func start(t *testing.T, url string, of *work, concurrency, processes int, hang 
 	require.NoError(t, err)
 	reg := prometheus.NewRegistry()
 	p := &process{t: t, nc: nc, of: of, wake: make(chan struct{}, 1), hang: hang}
-	p.leases, err = workerlease.Open(t.Context(), js, workerlease.Config{Prefix: events.DefaultPrefix, TTL: 2 * time.Second, Turn: 100 * time.Millisecond}, zerolog.Nop(), reg)
+	p.leases, err = workerlease.Open(t.Context(), js, workerlease.Config{Prefix: events.DefaultPrefix,
+		TTL: 2 * time.Second, Turn: 100 * time.Millisecond}, zerolog.Nop(), reg)
 	require.NoError(t, err)
 	p.d, err = dispatch.New(dispatch.Config{Threads: 1, Slots: 64}, zerolog.Nop(), reg)
 	require.NoError(t, err)

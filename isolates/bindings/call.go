@@ -29,7 +29,8 @@ type Session struct {
 // over. The error says that the worker has no such binding with methods, or that the run has used its budget.
 func (s *Session) Begin(in *v8x.Commands, w *events.Worker) (c *lifecycle.Call, slots chan struct{}, err error) {
 	kind, name := events.BindingKind(in.Text()), in.Text()
-	c = &lifecycle.Call{Owner: w.Owner, Method: in.Text(), Texts: in.Strings(), Body: slices.Clone(in.View()), Wrote: &s.wrote}
+	c = &lifecycle.Call{Owner: w.Owner, Method: in.Text(), Texts: in.Strings(), Body: slices.Clone(in.View()),
+		Wrote: &s.wrote}
 	if kind == events.BindingService { // Service says whether there is one, and events.ServiceTree bounds the calls
 		c.Binding = events.Binding{Kind: kind, Name: name}
 		return c, nil, nil

@@ -38,7 +38,9 @@ func Encode(call *v8x.Call, w *events.Worker, s *Secrets) *v8x.Call {
 
 // version is what env tells of the version that runs, as JSON.
 func version(w *events.Worker) string {
-	text, _ := json.Marshal(map[string]string{"id": w.Version, "tag": w.Tag, "timestamp": w.DeployedAt.UTC().Format(isoTime)}) // strings: no error
+	// strings: no error
+	text, _ := json.Marshal(map[string]string{"id": w.Version, "tag": w.Tag, "timestamp": w.DeployedAt.UTC().
+		Format(isoTime)})
 	return string(text)
 }
 

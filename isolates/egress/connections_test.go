@@ -98,13 +98,17 @@ func TestConnectionsAreOfOneOwner(t *testing.T) {
 			require.Contains(t, first, "HTTP/2.0")
 		}
 		f.Close()
-		require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.owners) == 0 }, time.Minute, time.Millisecond, "unused connections are forgotten")
+		require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.owners) == 0 }, time.Minute,
+			time.Millisecond, "unused connections are forgotten")
 	}
 }
 
 // An owner has a bounded number of connections to all hosts together. Idle ones make room.
 func TestConnectionsOfAnOwnerAreBounded(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "ok")
+	}))
 	t.Cleanup(s.Close)
 	f := requester(t, s)
 	require.Equal(t, "ok", f.ask(t.Context(), t, "acme", s.URL)) // leaves an idle connection

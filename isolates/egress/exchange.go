@@ -106,7 +106,8 @@ func httpRequest(ctx context.Context, q *Request) (*http.Request, error) {
 func sentName(name string) string {
 	canonical := http.CanonicalHeaderKey(name)
 	switch canonical {
-	case "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Connection", "Content-Length", "Expect", "Host", "Idempotency-Key",
+	case "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Connection", "Content-Length", "Expect", "Host",
+		"Idempotency-Key",
 		"Proxy-Authorization", "Range", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent", "X-Idempotency-Key":
 		return canonical
 	}
@@ -143,7 +144,8 @@ func passRedirect(status int, h http.Header, to Receiver) {
 // isRedirect reports whether the Fetch standard calls this a redirect status.
 func isRedirect(status int) bool {
 	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		return true
 	}
 	return false

@@ -43,7 +43,8 @@ func (g *greeting) Read(p []byte) (int, error) {
 
 // Upgrade opens a WebSocket to a ws or wss URL, under the same guard as requests. It offers no extensions and follows
 // no redirects. protocol is the one that the server chose from protocols. If there are any, the server must choose one.
-func (c *Connections) Upgrade(ctx context.Context, address string, protocols []string) (conn *websocket.Conn, protocol string, err error) {
+func (c *Connections) Upgrade(ctx context.Context, address string,
+	protocols []string) (conn *websocket.Conn, protocol string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, "", errors.New("the URL cannot be sent")
@@ -55,7 +56,8 @@ func (c *Connections) Upgrade(ctx context.Context, address string, protocols []s
 	}
 	var g *greeting
 	dialer := websocket.Dialer{
-		HandshakeTimeout: socketHandshake, Subprotocols: protocols, TLSClientConfig: c.client.TLS, WriteBufferSize: socketFragment,
+		HandshakeTimeout: socketHandshake, Subprotocols: protocols, TLSClientConfig: c.client.TLS,
+		WriteBufferSize: socketFragment,
 		WriteBufferPool: &c.client.frames,
 		NetDialContext: func(dialing context.Context, network, address string) (net.Conn, error) {
 			raw, err := c.dial(dialing, network, address)
@@ -67,7 +69,8 @@ func (c *Connections) Upgrade(ctx context.Context, address string, protocols []s
 			return g, nil
 		},
 	}
-	conn, resp, err := dialer.DialContext(ctx, u.String(), header) //nolint:bodyclose // websocket: "the application does not need to close it"
+	//nolint:bodyclose // websocket: "the application does not need to close it"
+	conn, resp, err := dialer.DialContext(ctx, u.String(), header)
 	if g != nil {
 		g.unwait()
 	}

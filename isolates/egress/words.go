@@ -114,7 +114,8 @@ func ofTLS(err error, server string) string {
 		return "the certificate of " + server + " is not valid"
 	case errors.As(err, &record) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return server + " does not speak TLS"
-	case errors.As(err, &alert) || strings.HasPrefix(err.Error(), "tls: ") || strings.Contains(err.Error(), "remote error: tls: "):
+	case errors.As(err, &alert) || strings.HasPrefix(err.Error(), "tls: ") ||
+		strings.Contains(err.Error(), "remote error: tls: "):
 		return "no TLS with " + server + " came about"
 	}
 	return ""
@@ -131,8 +132,10 @@ func ofHTTP(err error, server string) string {
 		return "no TLS with " + server + " came about in time"
 	case strings.Contains(text, "response headers exceeded"):
 		return fmt.Sprintf("the head of the response from %s has more than %d bytes", server, MaxResponseHead)
-	case strings.Contains(text, "malformed") || strings.Contains(text, "bad Content-Length") || strings.Contains(text, "invalid Content-Length") ||
-		strings.Contains(text, "multiple Content-Length") || strings.Contains(text, "unsupported transfer encoding") || strings.Contains(text, "too many transfer encodings") ||
+	case strings.Contains(text, "malformed") || strings.Contains(text, "bad Content-Length") ||
+		strings.Contains(text, "invalid Content-Length") ||
+		strings.Contains(text, "multiple Content-Length") || strings.Contains(text, "unsupported transfer encoding") ||
+		strings.Contains(text, "too many transfer encodings") ||
 		strings.Contains(text, "chunk"):
 		return "the response from " + server + " is not well-formed HTTP"
 	case errors.As(err, &timeout) && timeout.Timeout():

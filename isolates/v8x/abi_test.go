@@ -17,7 +17,8 @@ func TestABI(t *testing.T) {
 	require.NoError(t, err)
 	headers := filepath.Join(strings.TrimSpace(string(module)), "deps", "include")
 	// The definitions with which v8go, and V8's archive, are built.
-	real := dump(t, "-DREAL", "-I"+headers, "-DV8_COMPRESS_POINTERS", "-DV8_31BIT_SMIS_ON_64BIT_ARCH", "-DV8_ENABLE_SANDBOX")
+	real := dump(t, "-DREAL", "-I"+headers, "-DV8_COMPRESS_POINTERS", "-DV8_31BIT_SMIS_ON_64BIT_ARCH",
+		"-DV8_ENABLE_SANDBOX")
 	ours := dump(t)
 	require.Equal(t, real, ours)
 	require.Greater(t, strings.Count(ours, "\n"), 50)
@@ -31,7 +32,8 @@ func dump(t *testing.T, flags ...string) string {
 	if compiler == "" {
 		compiler = "g++"
 	}
-	args := append([]string{"-std=c++20", "-fno-access-control", "-w", "-O0", "-o", binary, "testdata/abi.cc", "-Wl,--unresolved-symbols=ignore-all"}, flags...)
+	args := append([]string{"-std=c++20", "-fno-access-control", "-w", "-O0", "-o", binary, "testdata/abi.cc",
+		"-Wl,--unresolved-symbols=ignore-all"}, flags...)
 	out, err := exec.Command(compiler, args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	printed, err := exec.Command(binary).Output()

@@ -15,7 +15,8 @@ func command(op byte, fill func(*Call)) []byte {
 }
 
 func TestDetachedArgumentsOutliveTheInput(t *testing.T) {
-	out := append(command(7, func(c *Call) { c.Number(1).String("two").Blob([]byte{3}).Null().Bool(true) }), command(8, func(c *Call) { c.Number(9) })...)
+	out := append(command(7, func(c *Call) { c.Number(1).String("two").Blob([]byte{3}).Null().Bool(true) }),
+		command(8, func(c *Call) { c.Number(9) })...)
 	in := ReadCommands(out)
 	op, ok := in.Next()
 	require.True(t, ok)

@@ -49,7 +49,8 @@ func BenchmarkLocker(b *testing.B) {
 	for _, work := range contendedWork() {
 		for _, threads := range []int{1, 2, 8} {
 			for _, way := range []string{pinned, locker, held, fresh} {
-				b.Run(fmt.Sprintf("work=%s/threads=%d/way=%s", work.name, threads, way), func(b *testing.B) { contend(b, work, threads, way) })
+				b.Run(fmt.Sprintf("work=%s/threads=%d/way=%s", work.name, threads, way),
+					func(b *testing.B) { contend(b, work, threads, way) })
 			}
 		}
 	}

@@ -22,7 +22,8 @@ func TestFlags(t *testing.T) {
 	cmd.Env = append(os.Environ(), child+"=1")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	for _, want := range []string{"--no-memory-protection-keys", "--no-extensible-ro-snapshot", "--no-turboshaft-loop-unrolling",
+	for _, want := range []string{"--no-memory-protection-keys", "--no-extensible-ro-snapshot",
+		"--no-turboshaft-loop-unrolling",
 		"--no-concurrent-recompilation", "--max-optimized-bytecode-size=15000", "--invocation-count-for-maglev=4000"} {
 		require.Contains(t, string(out), want+"\n")
 	}

@@ -45,7 +45,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	after := Alive()
 	// The collector frees buffers on its own threads.
-	require.Eventually(t, func() bool { after = Alive(); return after.Budgets <= before.Budgets }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { after = Alive(); return after.Budgets <= before.Budgets }, patience,
+		time.Millisecond)
 	require.Equal(t, before, after)
 	t.Logf("%d isolates; RSS in MB: %v", *rounds, sizes)
 	require.Less(t, sizes[9], sizes[4]+48, "%v", sizes)

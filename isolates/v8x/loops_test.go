@@ -37,7 +37,8 @@ var knownLoops = []string{
 // A compiler may remove the check for termination from a loop. Then nothing can end it, and its thread burns for ever.
 // So the loops run in processes that can be killed.
 func TestLoopsEnd(t *testing.T) {
-	const seedOf, shareOf = "V8X_LOOPS_SEED", "V8X_LOOPS_SHARE" // of a child; it runs each loop whose number is its share modulo shares
+	// of a child; it runs each loop whose number is its share modulo shares
+	const seedOf, shareOf = "V8X_LOOPS_SEED", "V8X_LOOPS_SHARE"
 	shares := runtime.GOMAXPROCS(0)
 	if text := os.Getenv(seedOf); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)

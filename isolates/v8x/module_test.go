@@ -68,7 +68,8 @@ func TestCodeCacheOfAPendingModule(t *testing.T) {
 
 func TestImportMeta(t *testing.T) {
 	for name, url := range map[string]string{
-		"m.js": "file:///m.js", "dir/a b#?%.js": "file:///dir/a%20b%23%3F%25.js", "größe.js": "file:///gr%C3%B6%C3%9Fe.js", "": "file:///",
+		"m.js": "file:///m.js", "dir/a b#?%.js": "file:///dir/a%20b%23%3F%25.js", "größe.js": "file:///gr%C3%B6%C3%9Fe.js",
+		"": "file:///",
 	} {
 		_, c := newContext(t, roomy)
 		state, r := c.Module(Source{Name: name, Text: `import.meta.more = 1;
@@ -83,13 +84,14 @@ func TestImportMeta(t *testing.T) {
 // import() gives these errors for every kind of specifier, and for none.
 func TestDynamicImport(t *testing.T) {
 	for specifier, want := range map[string]string{
-		`"./x.js"`:                                 `TypeError: cannot import "./x.js": imports are bundled at deploy`,
-		`import.meta.url`:                          `TypeError: cannot import "file:///m.js": imports are bundled at deploy`,
-		`"\ud800"`:                                 "TypeError: cannot import \"\ufffd\": imports are bundled at deploy",
-		`undefined`:                                `TypeError: cannot import "undefined": imports are bundled at deploy`,
-		`"x", { with: { type: "json" } }`:          `TypeError: cannot import "x": imports are bundled at deploy`,
-		`"ü".repeat(1e6)`:                          `TypeError: cannot import "` + strings.Repeat("ü", 100) + `…": imports are bundled at deploy`,
-		`"x" + "ü".repeat(1e6)`:                    `TypeError: cannot import "x` + strings.Repeat("ü", 99) + `…": imports are bundled at deploy`,
+		`"./x.js"`:                        `TypeError: cannot import "./x.js": imports are bundled at deploy`,
+		`import.meta.url`:                 `TypeError: cannot import "file:///m.js": imports are bundled at deploy`,
+		`"\ud800"`:                        "TypeError: cannot import \"\ufffd\": imports are bundled at deploy",
+		`undefined`:                       `TypeError: cannot import "undefined": imports are bundled at deploy`,
+		`"x", { with: { type: "json" } }`: `TypeError: cannot import "x": imports are bundled at deploy`,
+		`"ü".repeat(1e6)`:                 `TypeError: cannot import "` + strings.Repeat("ü", 100) + `…": imports are bundled at deploy`,
+		`"x" + "ü".repeat(1e6)`: `TypeError: cannot import "x` + strings.Repeat("ü", 99) +
+			`…": imports are bundled at deploy`,
 		`"x", { get with() { throw 1 } }`:          "1",
 		`Symbol("s")`:                              "TypeError: Cannot convert a Symbol value to a string",
 		`{ toString() { throw new Error("no") } }`: "Error: no",

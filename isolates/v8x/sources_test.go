@@ -16,7 +16,8 @@ func TestTextsAreOutsideOfTheHeaps(t *testing.T) {
 	for _, sign := range []string{"x", "ß", "→"} {
 		files := []File{
 			{Name: "empty.js", Text: ""},
-			{Name: "lazy.js", Text: `internal.count = () => { const lazy = () => "` + sign + `".length; return lazy() }; //` + strings.Repeat("-", size)},
+			{Name: "lazy.js", Text: `internal.count = () => { const lazy = () => "` + sign + `".length; return lazy() }; //` +
+				strings.Repeat("-", size)},
 			{Name: "entry.js", Text: `host.entry((op) => { if (op !== 1) host.send(op, internal.count(), internal.count.toString().slice(0, 5)) })`},
 		}
 		require.NoError(t, Snapshot(files, nil))

@@ -44,7 +44,8 @@ func TestFreedMemoryIsGivenBack(t *testing.T) {
 		inThread()
 	}
 	Trim()
-	require.Less(t, resident(t), before+10*size) // the race detector keeps up to 27 MB of it; without the bounds 71 to 92 MB stay
+	// the race detector keeps up to 27 MB of it; without the bounds 71 to 92 MB stay
+	require.Less(t, resident(t), before+10*size)
 }
 
 // resident returns the memory of the process that is in RAM and does not belong to files, in bytes.

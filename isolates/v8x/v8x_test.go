@@ -149,7 +149,8 @@ func TestSnapshotOfABadRuntime(t *testing.T) {
 func TestValuesCrossBothWays(t *testing.T) {
 	_, c := newContext(t, roomy)
 	var call Call
-	call.Reset(7).Null().Bool(true).Bool(false).Number(-1.5).String("grüße\x00 €😀").Blob([]byte{0, 1, 255}).Body().Strings([]string{"a", ""})
+	call.Reset(7).Null().Bool(true).Bool(false).Number(-1.5).String("grüße\x00 €😀").Blob([]byte{0, 1, 255}).Body().
+		Strings([]string{"a", ""})
 	r := c.Call(call.Bytes(), []byte("body"))
 	require.NoError(t, r.Err)
 	in := ReadCommands(r.Out)

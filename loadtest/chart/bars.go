@@ -42,7 +42,8 @@ func Bars(title string, list []Bar) string {
 			fill = colour(0)
 		}
 		d.text(left-8, y+13, "end", b.Name)
-		fmt.Fprintf(d, `<rect x="%.1f" y="%.1f" width="%.1f" height="16" fill="%s"><title>%.4g, %.4g to %.4g</title></rect>`+"\n", left, y, x.at(b.Median)-left, fill, b.Median, b.Min, b.Max)
+		fmt.Fprintf(d, `<rect x="%.1f" y="%.1f" width="%.1f" height="16" fill="%s"><title>%.4g, %.4g to %.4g</title></rect>`+"\n", left, y, x.at(b.Median)-left, fill, b.Median, b.Min,
+			b.Max)
 		d.segment(x.at(b.Min), y+8, x.at(b.Max), y+8, "#000000")
 		d.text(x.at(b.Max)+6, y+13, "start", fmt.Sprintf("%.*f", decimals(b.Median), b.Median))
 	}

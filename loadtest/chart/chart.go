@@ -48,7 +48,8 @@ const (
 
 // colour returns a colour on white. Most people with a colour vision deficiency can distinguish these colours.
 func colour(i int) string {
-	list := []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#7f7f7f", "#8c564b", "#b8a800", "#5b2a86", "#b22222"}
+	list := []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#7f7f7f", "#8c564b",
+		"#b8a800", "#5b2a86", "#b22222"}
 	return list[i%len(list)]
 }
 
@@ -91,7 +92,8 @@ func (c Chart) SVG() string {
 		if len(c.Lines) == 1 {
 			break // the axis has its name
 		}
-		left, at := marginLeft+float64(i%legendNames*(chartWidth-marginLeft)/legendNames), bottom+marginAxis+12+float64(legendLine*(i/legendNames))
+		left, at := marginLeft+float64(i%legendNames*(chartWidth-marginLeft)/legendNames), bottom+marginAxis+12+
+			float64(legendLine*(i/legendNames))
 		d.wide(left, at, left+24, at, colour(i))
 		d.text(left+30, at+4, "start", l.Name)
 	}
@@ -100,7 +102,8 @@ func (c Chart) SVG() string {
 
 // allHeight is the height of the whole picture.
 func (c Chart) allHeight() int {
-	return marginTop + cmp.Or(c.Height, PlotHeight) + marginAxis + legendLine*((len(c.Lines)+legendNames-1)/legendNames) + 16
+	return marginTop + cmp.Or(c.Height, PlotHeight) + marginAxis + legendLine*((len(c.Lines)+legendNames-1)/legendNames) +
+		16
 }
 
 // Stacked draws charts one below the other.
@@ -228,7 +231,8 @@ func (d *drawing) line(l Line, x, y scale, colour string) {
 		if p.Hollow {
 			fill = "#ffffff"
 		}
-		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="3" fill="%s" stroke="%s"><title>%s: %.4g</title></circle>`+"\n", at[0], at[1], fill, colour, html.EscapeString(l.Name), p.Y)
+		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="3" fill="%s" stroke="%s"><title>%s: %.4g</title></circle>`+"\n", at[0], at[1], fill, colour, html.EscapeString(l.Name),
+			p.Y)
 	}
 }
 

@@ -78,7 +78,8 @@ const CallsOfRequest = 100
 
 // Kernels are what the handler of workers/kernels.mjs computes.
 func Kernels() []string {
-	return []string{"nbody", "matrices", "sieve", "sha256", "deflate", "csv", "strings", "objects", "json", "markdown", "regexp"}
+	return []string{"nbody", "matrices", "sieve", "sha256", "deflate", "csv", "strings", "objects", "json", "markdown",
+		"regexp"}
 }
 
 // RunsOfRequest is how often a request has its kernel computed.

@@ -59,7 +59,8 @@ func (r *Report) curveSection(name string, cases []*Result) section {
 
 // curveColumns are the metrics in a curve's table. The metric of the cores shows whether the machine was busy.
 func curveColumns() []string {
-	return []string{"p99 ms", "warm %", "cpu µs/event", "fleet µs/event", "nats µs/event", "fleet cores", "nats cores", "load cores", "foreign cores", "fleet peak MB"}
+	return []string{"p99 ms", "warm %", "cpu µs/event", "fleet µs/event", "nats µs/event", "fleet cores", "nats cores",
+		"load cores", "foreign cores", "fleet peak MB"}
 }
 
 // table has a row for each size of each line. × is the ratio of the events/s, or p50, to those of the line's first
@@ -85,7 +86,8 @@ func (c CurveText) table(cases []*Result) table {
 			if base == 0 {
 				base = rate.median
 			}
-			cells := []string{strings.TrimSpace(c.Text(one.At) + " " + line), fmt.Sprintf("%.*f", digits, rate.median), fmt.Sprintf("%.2f", rate.median/base)}
+			cells := []string{strings.TrimSpace(c.Text(one.At) + " " + line), fmt.Sprintf("%.*f", digits, rate.median),
+				fmt.Sprintf("%.2f", rate.median/base)}
 			for _, m := range columns {
 				s, _ := one.summary(m.name)
 				cells = append(cells, fmt.Sprintf("%.*f", m.digits, s.median))
@@ -152,7 +154,8 @@ func (c CurveText) panel(cases []*Result, names []string) chart.Chart {
 					continue
 				}
 				_, disturbed := one.quiet()
-				drawn.Points = append(drawn.Points, chart.Point{X: float64(slices.Index(sizes, one.At) + 1), Y: s.median, Low: s.min, High: s.max, Hollow: disturbed})
+				drawn.Points = append(drawn.Points, chart.Point{X: float64(slices.Index(sizes, one.At) + 1), Y: s.median,
+					Low: s.min, High: s.max, Hollow: disturbed})
 				least, most = min(least, s.median), max(most, s.median)
 			}
 			p.Lines = append(p.Lines, drawn)

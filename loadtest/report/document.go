@@ -61,7 +61,8 @@ func (r *Report) markdown(images string) string {
 	fmt.Fprintf(&b, "%s; %s.\n", r.Machine, r.span())
 	for _, c := range r.sections() {
 		if c.title != "" {
-			fmt.Fprintf(&b, "\n### %s\n\n%s.\n", c.title, strings.ToUpper(c.about[:min(1, len(c.about))])+c.about[min(1, len(c.about)):])
+			fmt.Fprintf(&b, "\n### %s\n\n%s.\n", c.title, strings.ToUpper(c.about[:min(1, len(c.about))])+
+				c.about[min(1, len(c.about)):])
 		}
 		fmt.Fprintf(&b, "\n%s", c.table.markdown())
 		for _, p := range c.Plots {

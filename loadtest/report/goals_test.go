@@ -12,13 +12,16 @@ func TestKernelGoals(t *testing.T) {
 	r := &Report{}
 	for i, k := range Kernels() {
 		for system, times := range map[string]float64{Ours: 1 + float64(i%2), "node": 1} {
-			r.Cases = append(r.Cases, Result{Case: Case{System: system, Beside: true, Web: WebKernels, Kernel: k, Load: ClosedLoop, Owners: 1}, Rounds: []Round{{Metrics: map[string]float64{"p50 ms/run": times}}}})
+			r.Cases = append(r.Cases,
+				Result{Case: Case{System: system, Beside: true, Web: WebKernels, Kernel: k, Load: ClosedLoop, Owners: 1},
+					Rounds: []Round{{Metrics: map[string]float64{"p50 ms/run": times}}}})
 		}
 	}
 	goals := r.webGoals()
 	require.Contains(t, goals, []string{"nbody: at most 1.6 × node's time", "1.00", "met"})
 	require.Contains(t, goals, []string{"matrices: at most 1.6 × node's time", "2.00", "not met"})
-	require.Contains(t, goals, []string{"kernels: at most 1.15 × node's time in the geometric mean", "1.37", "not met"}, "5 of 11 take twice the time")
+	require.Contains(t, goals, []string{"kernels: at most 1.15 × node's time in the geometric mean", "1.37", "not met"},
+		"5 of 11 take twice the time")
 	r.Cases = r.Cases[:4]
 	require.Len(t, r.webGoals(), 3)
 }
@@ -28,7 +31,8 @@ func TestHTTPGoals(t *testing.T) {
 	t.Parallel()
 	r := &Report{}
 	add := func(system, load string, owners int, metrics map[string]float64) {
-		r.Cases = append(r.Cases, Result{Case: Case{System: system, Beside: true, Web: WebJSON, Load: load, Owners: owners}, Rounds: []Round{{Metrics: metrics}}})
+		r.Cases = append(r.Cases, Result{Case: Case{System: system, Beside: true, Web: WebJSON, Load: load, Owners: owners},
+			Rounds: []Round{{Metrics: metrics}}})
 	}
 	add(Ours, ClosedLoop, 1, map[string]float64{"requests/s": 900, "fleet µs/request": 60})
 	add("workerd", ClosedLoop, 1, map[string]float64{"requests/s": 1000, "fleet µs/request": 50})

@@ -23,7 +23,8 @@ type Machine struct {
 }
 
 func thisMachine(ctx context.Context) Machine {
-	m := Machine{CPU: field("/proc/cpuinfo", "model name"), CPUs: runtime.NumCPU(), RAM: field("/proc/meminfo", "MemTotal"), Go: runtime.Version()}
+	m := Machine{CPU: field("/proc/cpuinfo", "model name"), CPUs: runtime.NumCPU(),
+		RAM: field("/proc/meminfo", "MemTotal"), Go: runtime.Version()}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		m.Kernel = unix.ByteSliceToString(u.Release[:])
@@ -50,7 +51,8 @@ func field(path, name string) string {
 func commit(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude", "*").Output()
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude", "*").
+		Output()
 	if err != nil {
 		return "unknown"
 	}

@@ -36,7 +36,8 @@ func (r *Report) page() ([]byte, error) {
 		return !slices.ContainsFunc(r.Cases, func(c Result) bool { _, ok := c.summary(m.name); return ok })
 	})
 	var out bytes.Buffer
-	err = t.Execute(&out, map[string]any{"Report": r, "Sections": r.pageSections(), "Metrics": used, "Limit": ForeignLimit})
+	err = t.Execute(&out, map[string]any{"Report": r, "Sections": r.pageSections(), "Metrics": used,
+		"Limit": ForeignLimit})
 	return out.Bytes(), err
 }
 

@@ -43,9 +43,12 @@ func loadPlots(load string, cases []*Result) []plot {
 			continue
 		}
 		list = append(list,
-			plot{"events" + suffix + ".svg", "Events per second" + of, medians("events per second, median and range of rounds"+of, part, "events/s")},
-			plot{"cpu" + suffix + ".svg", "CPU time per event" + of, medians("CPU time of the fleet or peer, µs per event, median and range of rounds"+of, part, "fleet µs/event")},
-			plot{"memory" + suffix + ".svg", "Memory" + of, medians("resident memory of the fleet or peer at its peak, MB"+of, part, "fleet peak MB")})
+			plot{"events" + suffix + ".svg", "Events per second" + of, medians("events per second, median and range of rounds"+of, part,
+				"events/s")},
+			plot{"cpu" + suffix + ".svg", "CPU time per event" + of, medians("CPU time of the fleet or peer, µs per event, median and range of rounds"+of, part,
+				"fleet µs/event")},
+			plot{"memory" + suffix + ".svg", "Memory" + of, medians("resident memory of the fleet or peer at its peak, MB"+of, part,
+				"fleet peak MB")})
 		if slices.ContainsFunc(part, func(c *Result) bool { return len(c.Rounds) > 1 }) {
 			list = append(list, plot{"rounds" + suffix + ".svg", "Throughput by round" + of, byRound(part)})
 		}

@@ -14,7 +14,8 @@ func TestCurveTable(t *testing.T) {
 		r.Curve, r.At, r.Line = "threads", at, line
 		return r
 	}
-	r := Report{Curves: []CurveText{{Name: "threads", Axis: "threads"}}, Cases: []Result{point(1, "pinned", 90, 100, 110), point(1, "shared", 50), point(2, "pinned", 150, 210, 200), point(2, "shared", 25)}}
+	r := Report{Curves: []CurveText{{Name: "threads", Axis: "threads"}}, Cases: []Result{point(1, "pinned", 90, 100, 110),
+		point(1, "shared", 50), point(2, "pinned", 150, 210, 200), point(2, "shared", 25)}}
 	sections := r.sections()
 	require.Len(t, sections, 1)
 	require.Equal(t, []string{"2 pinned", "200", "2.00"}, sections[0].table[2][:3])

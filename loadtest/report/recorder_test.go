@@ -14,7 +14,8 @@ func TestPercentiles(t *testing.T) {
 	}
 	got := map[string]float64{}
 	curve := r.Report(got)
-	for name, want := range map[string]float64{"p50 ms": 50, "p90 ms": 90, "p99 ms": 99, "p99.9 ms": 99.9, "p99.99 ms": 99.99, "max ms": 100} {
+	for name, want := range map[string]float64{"p50 ms": 50, "p90 ms": 90, "p99 ms": 99, "p99.9 ms": 99.9,
+		"p99.99 ms": 99.99, "max ms": 100} {
 		require.InEpsilon(t, want, got[name], 0.002, name)
 	}
 	require.Equal(t, 100.0, curve[len(curve)-1].Percentile)

@@ -23,9 +23,11 @@ func TestSummarize(t *testing.T) {
 
 // resultOf returns a result with a round for each value of events/s.
 func resultOf(system string, perSecond ...float64) Result {
-	r := Result{Case: Case{System: system, Scenario: "echo", Load: Saturation, Topology: TopologyOne, Processes: 1, Owners: 1}}
+	r := Result{Case: Case{System: system, Scenario: "echo", Load: Saturation, Topology: TopologyOne, Processes: 1,
+		Owners: 1}}
 	for _, v := range perSecond {
-		r.Rounds = append(r.Rounds, Round{Metrics: map[string]float64{"events/s": v, "fleet µs/event": 1e6 / v, "foreign cores": 0}})
+		r.Rounds = append(r.Rounds,
+			Round{Metrics: map[string]float64{"events/s": v, "fleet µs/event": 1e6 / v, "foreign cores": 0}})
 	}
 	return r
 }
@@ -65,7 +67,8 @@ func TestCompareNeedsCasesInCommon(t *testing.T) {
 	}
 	other := resultOf(Ours, 1)
 	other.Owners = 7
-	require.ErrorContains(t, Compare(io.Discard, write("a", resultOf(Ours, 1)), write("b", other)), "have no case in common")
+	require.ErrorContains(t, Compare(io.Discard, write("a", resultOf(Ours, 1)), write("b", other)),
+		"have no case in common")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "c"), []byte("{"), 0o600))
 	require.ErrorContains(t, Compare(io.Discard, filepath.Join(dir, "c"), "b"), "is no file that --json wrote")
 }
@@ -100,7 +103,8 @@ func TestRatiosToPeers(t *testing.T) {
 func TestPlotsAreXML(t *testing.T) {
 	report := Report{Cases: []Result{resultOf(Ours, 10, 12, 50_000), resultOf("a<b", 0.1)}}
 	open := Result{Case: Case{System: Ours, Scenario: "echo", Load: OpenLoop}}
-	open.Rounds = []Round{{Curve: []Point{{50, 0.4}, {99, 80}, {100, 900}}}, {Curve: []Point{{50, 0.6}, {99, 100}, {100, 1}}}}
+	open.Rounds = []Round{{Curve: []Point{{50, 0.4}, {99, 80}, {100, 900}}},
+		{Curve: []Point{{50, 0.6}, {99, 100}, {100, 1}}}}
 	report.Cases = append(report.Cases, open)
 	require.Equal(t, []Point{{50, 0.5}, {99, 90}, {100, 450.5}}, open.curve())
 	plots := report.plots()

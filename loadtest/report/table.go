@@ -163,7 +163,8 @@ func (t table) markdown() string {
 // Line summarizes a round in one line.
 func (r *Round) Line() string {
 	var parts []string
-	for _, name := range []string{"events/s", "requests/s", "MB/s", "fleet ms/GB", "p50 ms", "p99 ms", "p99 beside/alone", "fleet µs/event", "fleet µs/request", "KB/socket"} {
+	for _, name := range []string{"events/s", "requests/s", "MB/s", "fleet ms/GB", "p50 ms", "p99 ms", "p99 beside/alone",
+		"fleet µs/event", "fleet µs/request", "KB/socket"} {
 		if v, ok := r.Metrics[name]; ok {
 			i := slices.IndexFunc(metrics(), func(m metric) bool { return m.name == name })
 			parts = append(parts, fmt.Sprintf("%s %.*f", name, metrics()[i].digits, v))

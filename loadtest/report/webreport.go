@@ -10,7 +10,8 @@ import (
 // webSections are the sections about HTTP: one for what was asked for under each load, and one with the goals.
 func (r *Report) webSections() []section {
 	abouts := map[string]string{
-		WebJSON: "POST of 1 KB of JSON, answered by the same handler", WebFile: "GET of a file of 10 KB", WebSockets: "WebSockets that carry nothing",
+		WebJSON: "POST of 1 KB of JSON, answered by the same handler", WebFile: "GET of a file of 10 KB",
+		WebSockets: "WebSockets that carry nothing",
 		WebCalls:   fmt.Sprintf("GET, answered by a handler that makes %d calls, one after the other. µs/call is a hundredth of the request, of which the function has the rest beside the call", CallsOfRequest),
 		WebKernels: fmt.Sprintf("GET, answered by a handler that computes the same thing %d times; a run is one of them", RunsOfRequest),
 		WebPipe:    "POST of a long body, answered by the same handler with the body of the request, which it does not read. ms/GB is CPU time for each 10⁹ bytes that are received and sent",

@@ -35,7 +35,8 @@ func Dial(ctx context.Context, addr string, e Exchange) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{conn: conn, in: bufio.NewReaderSize(conn, bufferBytes), request: newText(e.Request), answer: newText(e.Answer), echo: e.Echo}, nil
+	return &Conn{conn: conn, in: bufio.NewReaderSize(conn, bufferBytes), request: newText(e.Request),
+		answer: newText(e.Answer), echo: e.Echo}, nil
 }
 
 // Close ends the connection.

@@ -68,15 +68,18 @@ func Start(t testing.TB, tlsPort int, validity time.Duration) *CA {
 	names.Run()
 	t.Cleanup(names.Shutdown)
 	store := db.NewMemoryStore()
-	authority := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {ValidityPeriod: uint64(validity / time.Second)}})
-	front := wfe.New(quiet, store, va.New(quiet, 0, tlsPort, false, resolver, store), authority, []string{"pebble.test"}, false, false, 0, 0)
+	authority := ca.New(quiet, store, "", "ecdsa", 0, 1,
+		map[string]ca.Profile{"default": {ValidityPeriod: uint64(validity / time.Second)}})
+	front := wfe.New(quiet, store, va.New(quiet, 0, tlsPort, false, resolver, store), authority, []string{"pebble.test"},
+		false, false, 0, 0)
 	c := &CA{store: store, Roots: x509.NewCertPool(), Issuer: x509.NewCertPool()}
 	srv := httptest.NewTLSServer(c.watch(front.Handler()))
 	t.Cleanup(srv.Close)
 	c.Directory = srv.URL + wfe.DirectoryPath
 	c.Roots.AddCert(srv.Certificate())
 	c.RootsFile = filepath.Join(t.TempDir(), "roots.pem")
-	require.NoError(t, os.WriteFile(c.RootsFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}), 0o600))
+	require.NoError(t,
+		os.WriteFile(c.RootsFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}), 0o600))
 	root, err := x509.ParseCertificate(authority.GetRootCert(0).DER)
 	require.NoError(t, err)
 	c.Issuer.AddCert(root)

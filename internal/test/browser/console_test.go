@@ -51,7 +51,8 @@ func crowd(t *testing.T, f *fleettest.Fleet) {
 		record["owner"], record["name"] = fmt.Sprintf("owner%03d", n%100), fmt.Sprintf("worker%04d", n/100)
 		text, err := json.Marshal(record)
 		require.NoError(t, err)
-		_, err = js.PublishAsync(fmt.Sprintf("$KV.PINWHEEL_WORKERS.%s.%s", record["owner"], record["name"]), text, jetstream.WithStallWait(patience))
+		_, err = js.PublishAsync(fmt.Sprintf("$KV.PINWHEEL_WORKERS.%s.%s", record["owner"], record["name"]), text,
+			jetstream.WithStallWait(patience))
 		require.NoError(t, err)
 	}
 	for n := range manyLetters {
@@ -69,16 +70,23 @@ func publishLetter(t *testing.T, js jetstream.JetStream, n, owner int, body, mes
 	t.Helper()
 	at := time.Now().Add(-time.Duration(manyLetters+400-n) * time.Second)
 	l := &events.DeadLetter{
-		Owner: fmt.Sprintf("owner%03d", owner), Worker: fmt.Sprintf("worker%04d", n%7), Kind: "task", EventID: fmt.Sprintf("event-%d", n), Failure: *events.NewFailure(events.Reasons[n%3], message, "Error: "+message+"\n    at pay.js:3:9"),
-		Version: "1-0123456789ab", Node: "host/1", Attempts: 3, FirstAt: at.Add(-time.Minute), At: at, Stream: events.StreamEvents, StreamSeq: uint64(n + 1_000_000), Stored: at.Add(-time.Minute),
-		History: []events.FailedRun{{At: at.Add(-30 * time.Second), Attempt: 2, Reason: events.ReasonException, Message: message, Node: "host/1"}, {At: at, Attempt: 3, Reason: events.ReasonException, Message: message, Node: "host/1"}},
-		Header:  events.Header{"X-Order": {fmt.Sprint(n)}, "traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}, Body: []byte(body),
+		Owner: fmt.Sprintf("owner%03d", owner), Worker: fmt.Sprintf("worker%04d", n%7), Kind: "task",
+		EventID: fmt.Sprintf("event-%d", n), Failure: *events.NewFailure(events.Reasons[n%3], message,
+			"Error: "+message+"\n    at pay.js:3:9"),
+		Version: "1-0123456789ab", Node: "host/1", Attempts: 3, FirstAt: at.Add(-time.Minute), At: at,
+		Stream: events.StreamEvents, StreamSeq: uint64(n + 1_000_000), Stored: at.Add(-time.Minute),
+		History: []events.FailedRun{{At: at.Add(-30 * time.Second), Attempt: 2, Reason: events.ReasonException,
+			Message: message, Node: "host/1"}, {At: at, Attempt: 3, Reason: events.ReasonException, Message: message,
+			Node: "host/1"}},
+		Header: events.Header{"X-Order": {fmt.Sprint(n)}, "traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}},
+		Body:   []byte(body),
 	}
 	if owner < 0 {
 		l.Owner, l.Worker = "acme", "pay"
 	}
 	l.Subject = fmt.Sprintf("pinwheel.events.0.task.%s.%s", l.Owner, l.Worker)
-	_, err := js.PublishMsgAsync(&nats.Msg{Subject: events.Subjects("pinwheel").DeadLetter(l, l.Failure.Reason), Header: nats.Header(l.Encode()), Data: l.Body}, jetstream.WithStallWait(patience))
+	_, err := js.PublishMsgAsync(&nats.Msg{Subject: events.Subjects("pinwheel").DeadLetter(l, l.Failure.Reason),
+		Header: nats.Header(l.Encode()), Data: l.Body}, jetstream.WithStallWait(patience))
 	require.NoError(t, err)
 }
 
@@ -86,7 +94,8 @@ func publishLetter(t *testing.T, js jetstream.JetStream, n, owner int, body, mes
 func startConsole(t *testing.T, f *fleettest.Fleet) (link *url.URL) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "console", "--addr", "127.0.0.1:0")
-	cmd.Env, cmd.Stderr = append(os.Environ(), asMain+"=1", "PINWHEEL_NATS_URL="+f.URL, "PINWHEEL_CONTROL_TOKEN="+f.Config.ControlToken, "PINWHEEL_CONSOLE_TRACE_URL=https://traces.example/{trace}"), os.Stderr
+	cmd.Env, cmd.Stderr = append(os.Environ(), asMain+"=1", "PINWHEEL_NATS_URL="+f.URL, "PINWHEEL_CONTROL_TOKEN="+
+		f.Config.ControlToken, "PINWHEEL_CONSOLE_TRACE_URL=https://traces.example/{trace}"), os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -106,7 +115,8 @@ func startConsole(t *testing.T, f *fleettest.Fleet) (link *url.URL) {
 // inColours has a tab prefer light or dark.
 func inColours(scheme string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia,
+			emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 		return chromedp.Void{}, err
 	}
 }
@@ -114,7 +124,8 @@ func inColours(scheme string) chromedp.Action[chromedp.Void] {
 // slash presses the key that goes to the first filter of a page. Chromium makes the character of it, unless the page
 // has used the key.
 func slash(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-	key := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "/", Code: "Slash", Text: "/", WindowsVirtualKeyCode: 191}
+	key := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "/", Code: "Slash", Text: "/",
+		WindowsVirtualKeyCode: 191}
 	if _, err := cdp.Call(ctx, tab, input.DispatchKeyEvent, key); err != nil {
 		return chromedp.Void{}, err
 	}
@@ -157,7 +168,8 @@ func TestConsole(t *testing.T) {
 	pay := func(source string) {
 		path := filepath.Join(t.TempDir(), "pay.js")
 		require.NoError(t, os.WriteFile(path, []byte(source), 0o600))
-		require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json", []byte(`{"schedules": [{"cron": "0 3 * * *"}]}`), 0o600))
+		require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json",
+			[]byte(`{"schedules": [{"cron": "0 3 * * *"}]}`), 0o600))
 		f.Deploy(t, path, "--owner", "acme")
 	}
 	pay("export default { scheduled() {}, task(event) { throw new Error(`no way to pay ${event.payload.order}`); } }")
@@ -187,8 +199,10 @@ func TestConsole(t *testing.T) {
 	shows(t, tab, `document.querySelector("main h1")?.textContent === "Flow"`)
 
 	for _, p := range [][2]string{
-		{"/?owner=acme", "flow"}, {"/workers", "workers"}, {"/workers?match=worker0042", "workers-found"}, {"/workers/acme/pay", "worker"}, {"/dead", "dead"}, {"/dead?text=needle-", "dead-found"},
-		{"/schedules", "schedules"}, {"/event?owner=acme&worker=pay&id=event-100011", "event"}, {"/owners", "owners"}, {"/owners/acme", "owner"}, {"/isolates", "isolates"}, {"/doctor", "doctor"}, {"/audit", "audit"},
+		{"/?owner=acme", "flow"}, {"/workers", "workers"}, {"/workers?match=worker0042", "workers-found"},
+		{"/workers/acme/pay", "worker"}, {"/dead", "dead"}, {"/dead?text=needle-", "dead-found"},
+		{"/schedules", "schedules"}, {"/event?owner=acme&worker=pay&id=event-100011", "event"}, {"/owners", "owners"},
+		{"/owners/acme", "owner"}, {"/isolates", "isolates"}, {"/doctor", "doctor"}, {"/audit", "audit"},
 	} {
 		visit(t, tab, base, p[0], p[1])
 	}
@@ -248,7 +262,8 @@ func letters(t *testing.T, tab context.Context, base string) {
 	does(t, tab, chromedp.Navigate(base+"/dead?owner=acme&text=bulk"), chromedp.Click(`a.button.main`))
 	shows(t, tab, `document.querySelector("main h1").textContent === "Replay"`)
 	screen(t, tab, "console-replay")
-	does(t, tab, chromedp.SetValue(`input[name=rate]`, "50"), chromedp.SetValue(`input[name=to]`, "pay@2"), chromedp.Click(`form.stack button.main`))
+	does(t, tab, chromedp.SetValue(`input[name=rate]`, "50"), chromedp.SetValue(`input[name=to]`, "pay@2"),
+		chromedp.Click(`form.stack button.main`))
 	shows(t, tab, `location.pathname.startsWith("/jobs/") && +document.querySelector("[data-live]")?.dataset.updates >= 2`)
 	screen(t, tab, "console-job")
 	shows(t, tab, `document.querySelector("#job-progress .badge.done") !== null`)
@@ -282,7 +297,8 @@ func flow(t *testing.T, tab context.Context, base string, f *fleettest.Fleet) {
 // follows nothing, so the last one works. Chromium without windows shows all tabs, so the test says which are hidden.
 func manyTabs(t *testing.T, first context.Context, base string) {
 	hide := func(tab context.Context, hidden bool) {
-		gets(t, tab, chromedp.Evaluate[bool](fmt.Sprintf(`Object.defineProperty(document, "hidden", { value: %t, configurable: true }),
+		gets(t, tab,
+			chromedp.Evaluate[bool](fmt.Sprintf(`Object.defineProperty(document, "hidden", { value: %t, configurable: true }),
 			document.dispatchEvent(new Event("visibilitychange"))`, hidden)))
 	}
 	const updates = `+document.querySelector("[data-live]")?.dataset.updates`
@@ -301,7 +317,8 @@ func manyTabs(t *testing.T, first context.Context, base string) {
 
 // deployments gives a version a share, and goes back.
 func deployments(t *testing.T, tab context.Context, base string) {
-	does(t, tab, chromedp.Navigate(base+"/workers/acme/pay"), chromedp.SetValue(`form[action$="/promote"] input[name=percent]`, "25"), chromedp.Click(`form[action$="/promote"] button`))
+	does(t, tab, chromedp.Navigate(base+"/workers/acme/pay"), chromedp.SetValue(`form[action$="/promote"] input[name=percent]`,
+		"25"), chromedp.Click(`form[action$="/promote"] button`))
 	shows(t, tab, `document.querySelector("[role=status]")?.textContent.includes("is promoted")`)
 	shows(t, tab, `document.querySelector("main").textContent.includes("25 % of events")`)
 	screen(t, tab, "console-split")

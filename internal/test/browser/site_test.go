@@ -28,7 +28,8 @@ var screens = os.Getenv("SCREENSHOTS")
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
 	// The sandbox of Chromium needs rights that a test has not. A loaded machine starts Chromium slowly.
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WSURLReadTimeout(patience), chromedp.WindowSize(900, 600))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WSURLReadTimeout(patience),
+		chromedp.WindowSize(900, 600))
 	all, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	return newTab(t, all)
@@ -65,7 +66,8 @@ func shows(t *testing.T, tab context.Context, expression string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		ok, err := chromedp.Run(tab, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
-		if err != nil && (strings.Contains(err.Error(), "context with specified id") || strings.Contains(err.Error(), "target navigated")) && tab.Err() == nil && time.Now().Before(deadline) {
+		if err != nil && (strings.Contains(err.Error(), "context with specified id") ||
+			strings.Contains(err.Error(), "target navigated")) && tab.Err() == nil && time.Now().Before(deadline) {
 			continue
 		}
 		require.NoError(t, err, expression)
@@ -125,7 +127,8 @@ func TestSite(t *testing.T) {
 	const size = 24 << 20
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, make([]byte, size), 0o600))
-	does(t, tab, uploadsAt(size), chromedp.Click(`a[href="upload"]`), chromedp.SetUploadFiles(`input[type=file]`, []string{file}))
+	does(t, tab, uploadsAt(size), chromedp.Click(`a[href="upload"]`), chromedp.SetUploadFiles(`input[type=file]`,
+		[]string{file}))
 	shows(t, tab, fmt.Sprintf(`document.querySelector("#said").textContent === "The server has %d bytes"`, size))
 	shows(t, tab, `document.querySelector("progress").value === 1 && +document.querySelector("progress").dataset.steps > 1`)
 	screen(t, tab, "upload")

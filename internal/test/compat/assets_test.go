@@ -28,7 +28,8 @@ var otherPaths = func() map[string]string {
 		two               = "the other page has this path; workerd has this one where its file is"
 	)
 	return map[string]string{
-		auto + "//": slashes, force + "//": slashes, drop + "//": slashes, auto + "//file": slashes, force + "//file": slashes, drop + "//file": slashes,
+		auto + "//": slashes, force + "//": slashes, drop + "//": slashes, auto + "//file": slashes,
+		force + "//file": slashes, drop + "//file": slashes,
 		auto + "/index/": once, force + "/index/": once, drop + "/index/": once,
 		force + "/both.html": two, drop + "/both/index.html": two,
 	}
@@ -39,13 +40,16 @@ func TestPathsOfPages(t *testing.T) {
 	t.Parallel()
 	dir := packages(t)
 	site := filepath.Join(t.TempDir(), "site")
-	for _, file := range []string{"/index.html", "/file.html", "/folder/index.html", "/script.js", "/both.html", "/both/index.html", "/a b.html"} {
+	for _, file := range []string{"/index.html", "/file.html", "/folder/index.html", "/script.js", "/both.html",
+		"/both/index.html", "/a b.html"} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(site, file)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(site, file), []byte(file), 0o600))
 	}
 	paths, err := json.Marshal([]string{
-		"/", "/index", "/index.html", "/index/", "/file", "/file.html", "/file/", "/file/index", "/file/index.html", "/folder", "/folder.html", "/folder/", "/folder/index",
-		"/folder/index.html", "/script.js", "/script.js/", "/script", "/both", "/both/", "/both.html", "/both/index", "/both/index.html", "/FILE", "/nothing", "/nothing/",
+		"/", "/index", "/index.html", "/index/", "/file", "/file.html", "/file/", "/file/index", "/file/index.html",
+		"/folder", "/folder.html", "/folder/", "/folder/index",
+		"/folder/index.html", "/script.js", "/script.js/", "/script", "/both", "/both/", "/both.html", "/both/index",
+		"/both/index.html", "/FILE", "/nothing", "/nothing/",
 		"/file?x=1", "/file/?x=1", "/a%20b", "/a%20b.html", "/%66ile", "//file", "//",
 	})
 	require.NoError(t, err)
@@ -60,7 +64,8 @@ func TestPathsOfPages(t *testing.T) {
 	require.Len(t, theirs, 4*32)
 
 	f := fleettest.Start(t, func(c *config.Config) { c.HTTPAddr, c.HTTPDomain = "127.0.0.1:0", "w.test" })
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: time.Minute}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout: time.Minute}
 	for _, html := range []string{"auto-trailing-slash", "force-trailing-slash", "drop-trailing-slash", "none"} {
 		manifest := fmt.Sprintf(`{"name": %q, "assets": {"directory": ".", "html": %q}}`, html, html)
 		require.NoError(t, os.WriteFile(filepath.Join(site, "pinwheel.json"), []byte(manifest), 0o600))

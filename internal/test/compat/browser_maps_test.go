@@ -20,7 +20,8 @@ func testBrowserMaps(t *testing.T, f *fleet) {
 	cipher.NewCBCEncrypter(block, []byte("fedcba9876543210")).CryptBlocks(encrypted, encrypted)
 	digest := sha256.Sum256([]byte("abc"))
 	require.Equal(t, map[string]any{
-		"status": 200.0, "client": "axios", "body": `{"a":1}`, "query": map[string]any{"q": []any{"x"}}, "missing": "AxiosError 404 none",
-		"digest": hex.EncodeToString(digest[:]), "cipher": hex.EncodeToString(encrypted),
+		"status": 200.0, "client": "axios", "body": `{"a":1}`, "query": map[string]any{"q": []any{"x"}},
+		"missing": "AxiosError 404 none",
+		"digest":  hex.EncodeToString(digest[:]), "cipher": hex.EncodeToString(encrypted),
 	}, got)
 }

@@ -57,16 +57,21 @@ func testClients(t *testing.T, f *fleet) {
 	w.task(t, map[string]any{"base": upstream(t)}, &got)
 	require.Equal(t, map[string]any{
 		"echo": map[string]any{
-			"method": "POST", "query": map[string]any{"q": []any{"ä b"}}, "client": "ky", "hook": "1", "type": "application/json", "body": `{"a":1}`,
+			"method": "POST", "query": map[string]any{"q": []any{"ä b"}}, "client": "ky", "hook": "1",
+			"type": "application/json", "body": `{"a":1}`,
 		},
-		"flaky": "at last after 2", "form": "multipart/form-data", "missing": "HTTPError 404", "slow": "TimeoutError", "gone": "AbortError",
+		"flaky": "at last after 2", "form": "multipart/form-data", "missing": "HTTPError 404", "slow": "TimeoutError",
+		"gone": "AbortError",
 		"seen": []any{"200", "503", "retry 1", "503", "retry 2", "200", "200", "404"},
 	}, got.Ky)
 	require.Equal(t, map[string]any{
 		"echo": map[string]any{
-			"method": "PUT", "query": map[string]any{"q": []any{"x", "y"}}, "client": "ofetch", "hook": "", "type": "application/json", "body": `{"b":[2]}`,
+			"method": "PUT", "query": map[string]any{"q": []any{"x", "y"}}, "client": "ofetch", "hook": "",
+			"type": "application/json", "body": `{"b":[2]}`,
 		},
-		"flaky": "at last after 2", "missing": map[string]any{"status": 404.0, "data": map[string]any{"error": "none"}, "text": "Not Found"},
-		"blob": 300000.0, "stream": 300000.0, "slow": "FetchError", "seen": []any{"200", "503", "503", "200", "404", "200", "200"},
+		"flaky": "at last after 2", "missing": map[string]any{"status": 404.0, "data": map[string]any{"error": "none"},
+			"text": "Not Found"},
+		"blob": 300000.0, "stream": 300000.0, "slow": "FetchError", "seen": []any{"200", "503", "503", "200", "404", "200",
+			"200"},
 	}, got.Ofetch)
 }

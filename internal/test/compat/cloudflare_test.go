@@ -87,7 +87,8 @@ func TestCloudflarePage(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "names.js")
 	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "names"+deploy.ManifestSuffix), []byte(`{"limits": {"cpuMs": 10000}, "kv": {"KV": "names"}, "objects": {"R2": "names"}}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "names"+deploy.ManifestSuffix),
+		[]byte(`{"limits": {"cpuMs": 10000}, "kv": {"KV": "names"}, "objects": {"R2": "names"}}`), 0o600))
 	f := fleettest.Start(t, func(c *config.Config) { c.HTTPAddr, c.HTTPPaths = "127.0.0.1:0", "npm" })
 	f.Deploy(t, source, "--owner", "npm", "--var", "GREETING=hi", "--queue", "JOBS=jobs")
 	_, answers := get(t, "http://"+f.HTTP+"/names/")
@@ -169,7 +170,8 @@ func refusedKeys(t *testing.T, keys []string) string {
 	for _, key := range keys {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "index.js"), []byte("export default { task() {} };"), 0o600))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "wrangler.json"), []byte(`{"name": "x", "main": "index.js", "`+key+`": {"a": 1}}`), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "wrangler.json"),
+			[]byte(`{"name": "x", "main": "index.js", "`+key+`": {"a": 1}}`), 0o600))
 		_, err := deploy.Build(t.Context(), dir)
 		var refused *deploy.SourceError
 		require.ErrorAs(t, err, &refused, key)
@@ -185,7 +187,8 @@ func refusedKeys(t *testing.T, keys []string) string {
 func uncalledHandlers(t *testing.T, f *fleettest.Fleet, names []string) string {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "handlers.js")
-	require.NoError(t, os.WriteFile(source, []byte("export default class { task() {} "+strings.Join(names, "() {} ")+"() {} }"), 0o600))
+	require.NoError(t,
+		os.WriteFile(source, []byte("export default class { task() {} "+strings.Join(names, "() {} ")+"() {} }"), 0o600))
 	said := f.Pinwheel("deploy", source, "--owner", "npm").Err
 	table := "\n| handler | what the deploy says |\n|---|---|\n"
 	for _, name := range names {

@@ -38,8 +38,10 @@ func TestPackages(t *testing.T) {
 		name string
 		run  func(*testing.T, *fleet)
 	}{
-		{"hono", testHono}, {"itty-router", testItty}, {"jose", testJose}, {"zod", testZod}, {"ids", testIDs}, {"clients", testClients},
-		{"hashes", testHashes}, {"csv", testCSV}, {"markdown", testMarkdown}, {"preact", testPreact}, {"graphql", testGraphQL}, {"yoga", testYoga},
+		{"hono", testHono}, {"itty-router", testItty}, {"jose", testJose}, {"zod", testZod}, {"ids", testIDs},
+		{"clients", testClients},
+		{"hashes", testHashes}, {"csv", testCSV}, {"markdown", testMarkdown}, {"preact", testPreact},
+		{"graphql", testGraphQL}, {"yoga", testYoga},
 		{"dates", testDates}, {"browser-maps", testBrowserMaps},
 	} {
 		for _, mode := range []events.Mode{events.Pinned, events.Persistent} {

@@ -50,7 +50,8 @@ func TestCountdownStopsWhenNobodyListens(t *testing.T) {
 	defer func() { _ = c.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	reply, body, err := c.Open(ctx, client.Request{Kind: events.Fetch, Owner: "dev", Worker: "countdown", URL: "/?from=1000&everyMs=50"})
+	reply, body, err := c.Open(ctx, client.Request{Kind: events.Fetch, Owner: "dev", Worker: "countdown",
+		URL: "/?from=1000&everyMs=50"})
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, reply.Status)
 	var text strings.Builder

@@ -23,7 +23,8 @@ func testZod(t *testing.T, f *fleet) {
 	post := func(body string) answer { return w.fetch(t, "POST", "/", body) }
 	a := post(`{"name":" Ada ","email":"ada@example.com","age":"36","born":"1815-12-10","tags":["a","b","a"],"contact":{"by":"phone","number":"+41441234567"},"site":"https://example.com/ä"}`)
 	require.Equal(t, 200, a.status, a.body)
-	require.JSONEq(t, `{"name":"Ada","email":"ada@example.com","age":36,"born":"1815-12-10T00:00:00.000Z","role":"user","tags":["a","b"],
+	require.JSONEq(t,
+		`{"name":"Ada","email":"ada@example.com","age":36,"born":"1815-12-10T00:00:00.000Z","role":"user","tags":["a","b"],
 		"contact":{"by":"phone","number":"+41441234567"},"site":"https://example.com/ä"}`, a.body)
 	a = post(`{"name":"A","email":"nobody","age":-1,"site":"no url","address":{"street":"","zip":"12"},"contact":{"by":"fax"},"more":1}`)
 	require.Equal(t, 422, a.status)
@@ -59,8 +60,9 @@ func testIDs(t *testing.T, f *fleet) {
 	require.Equal(t, map[string]any{
 		"v1": 1.0, "v4": 4.0, "v6": 6.0, "distinct": 500.0, "sorted": true, "valid": true, "invalid": false,
 		"v3": "9125a8dc-52ee-365b-a5aa-81b0b3681cf6", "v5": "fdda765f-fc57-5604-a269-52a7df8164ec",
-		"parsed": []any{110.0, 192.0, 189.0, 127.0, 17.0, 192.0, 67.0, 218.0, 151.0, 94.0, 42.0, 138.0, 217.0, 235.0, 174.0, 11.0},
-		"text":   "ffffffff-ffff-ffff-ffff-ffffffffffff",
+		"parsed": []any{110.0, 192.0, 189.0, 127.0, 17.0, 192.0, 67.0, 218.0, 151.0, 94.0, 42.0, 138.0, 217.0, 235.0, 174.0,
+			11.0},
+		"text": "ffffffff-ffff-ffff-ffff-ffffffffffff",
 	}, got.UUID)
 }
 
@@ -70,7 +72,8 @@ func testHashes(t *testing.T, f *fleet) {
 	var got map[string]any
 	w.task(t, map[string]any{"text": text}, &got)
 	data, salt := []byte(text), []byte("salt")
-	s1, s256, s384, s512, s3 := sha1.Sum(data), sha256.Sum256(data), sha512.Sum384(data), sha512.Sum512(data), sha3.Sum256(data)
+	s1, s256, s384, s512, s3 := sha1.Sum(data), sha256.Sum256(data), sha512.Sum384(data), sha512.Sum512(data), sha3.Sum256(
+		data)
 	mac := hmac.New(sha256.New, salt)
 	mac.Write(data)
 	derived, err := hkdf.Key(sha256.New, data, salt, "info", 42)
@@ -78,14 +81,17 @@ func testHashes(t *testing.T, f *fleet) {
 	stretched, err := pbkdf2.Key(sha256.New, text, salt, 10, 32)
 	require.NoError(t, err)
 	for name, want := range map[string][]byte{
-		"sha1": s1[:], "sha256": s256[:], "sha384": s384[:], "sha512": s512[:], "sha3_256": s3[:], "shake256": sha3.SumSHAKE256(data, 20),
-		"hmac": mac.Sum(nil), "hkdf": derived, "pbkdf2": stretched, "pbkdf2Async": stretched, "webSha256": s256[:], "webHmac": mac.Sum(nil),
+		"sha1": s1[:], "sha256": s256[:], "sha384": s384[:], "sha512": s512[:], "sha3_256": s3[:],
+		"shake256": sha3.SumSHAKE256(data, 20),
+		"hmac":     mac.Sum(nil), "hkdf": derived, "pbkdf2": stretched, "pbkdf2Async": stretched, "webSha256": s256[:],
+		"webHmac": mac.Sum(nil),
 	} {
 		require.Equal(t, hex.EncodeToString(want), got[name], name)
 	}
 	require.Equal(t, got["blake3"], got["blake3Stepped"])
 	require.Equal(t, "00ff7f", got["round"])
-	for name, size := range map[string]int{"ripemd160": 20, "keccak_256": 32, "blake2b": 64, "blake3": 32, "scrypt": 32, "argon2id": 32} {
+	for name, size := range map[string]int{"ripemd160": 20, "keccak_256": 32, "blake2b": 64, "blake3": 32, "scrypt": 32,
+		"argon2id": 32} {
 		require.Len(t, got[name], 2*size, name)
 	}
 }
@@ -104,7 +110,8 @@ func testCSV(t *testing.T, f *fleet) {
 	}
 	w.run(t, r, &got)
 	require.Equal(t, []map[string]any{
-		{"id": 1.0, "name": `a, "b"`, "ok": true}, {"id": 2.5, "name": "two\nlines €", "ok": false}, {"id": "x", "name": "short"},
+		{"id": 1.0, "name": `a, "b"`, "ok": true}, {"id": 2.5, "name": "two\nlines €", "ok": false},
+		{"id": "x", "name": "short"},
 	}, got.Data)
 	require.Equal(t, []string{"id", "name", "ok"}, got.Fields)
 	require.Len(t, got.Errors, 1)
@@ -124,12 +131,14 @@ func testDates(t *testing.T, f *fleet) {
 	}
 	w.run(t, r, &got)
 	require.Equal(t, map[string]any{
-		"format": "2024-02-29T13:05 +00:00", "german": "Donnerstag, 29. Februar 2024", "iso": "2024-02-29", "business": "2024-03-07", "days": 1.0,
+		"format": "2024-02-29T13:05 +00:00", "german": "Donnerstag, 29. Februar 2024", "iso": "2024-02-29",
+		"business": "2024-03-07", "days": 1.0,
 		"distance": "about 2 months ago", "parsed": float64(time.Date(2024, 2, 29, 0, 0, 0, 0, time.UTC).UnixMilli()),
 		"duration": map[string]any{"days": 1.0, "hours": 1.0, "minutes": 1.0, "seconds": 1.0},
 	}, got.DateFns)
 	require.Equal(t, map[string]any{
-		"format": "2024-02-29 13:05:09 +00:00", "zurich": "2024-02-29 14:05 +01:00", "french": "jeudi 29 février", "week": 9.0,
+		"format": "2024-02-29 13:05:09 +00:00", "zurich": "2024-02-29 14:05 +01:00", "french": "jeudi 29 février",
+		"week": 9.0,
 		"from": "in 3 days", "iso": "P1DT1H1M1S", "invalid": false,
 	}, got.Dayjs)
 }

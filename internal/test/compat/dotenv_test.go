@@ -56,7 +56,8 @@ for (const line of require("fs").readFileSync(0, "utf8").trimEnd().split("\n")) 
 func TestDotenvReadsTheSame(t *testing.T) {
 	t.Parallel()
 	dotenvReadsTheSame(t, []string{
-		"A", "B_1", "=", "=", "\n", "\n", " ", "'", "\"", "`", `\n`, `\`, "#", "x", "$V", "export ", ": ", "A=", "B='", "'\n", "\"\n", "é",
+		"A", "B_1", "=", "=", "\n", "\n", " ", "'", "\"", "`", `\n`, `\`, "#", "x", "$V", "export ", ": ", "A=", "B='", "'\n",
+		"\"\n", "é",
 	}, `const { parse: read } = require("dotenv");`, dotenv.Parse)
 }
 
@@ -64,7 +65,8 @@ func TestDotenvReadsTheSame(t *testing.T) {
 func TestDotenvExpandsTheSame(t *testing.T) {
 	t.Parallel()
 	dotenvReadsTheSame(t, []string{
-		"A=", "B=", "C=", "\nA=", "\nB=", "\nC=", "\nD='", "'\n", "$A", "$B", "${A}", "${B}", "${C:-x}", "${A-", "${B:+y}", "${A+", "}", "$", "$$", "$&", `\$A`, `\`, "x", "-", "+", ":",
+		"A=", "B=", "C=", "\nA=", "\nB=", "\nC=", "\nD='", "'\n", "$A", "$B", "${A}", "${B}", "${C:-x}", "${A-", "${B:+y}",
+		"${A+", "}", "$", "$$", "$&", `\$A`, `\`, "x", "-", "+", ":",
 	}, `const { parse } = require("dotenv"), { expand } = require("dotenv-expand");
 const read = (text) => expand({ processEnv: {}, parsed: parse(text) }).parsed;`, func(text string) (*dotenv.Vars, error) {
 		vars, err := dotenv.Parse(text)

@@ -47,7 +47,8 @@ func TestClientsUnderTheShippedConfigurations(t *testing.T) {
 			t.Parallel()
 			address := shipped(t, c.file)
 			f := fleettest.Start(t, func(cfg *config.Config) {
-				cfg.NatsURL, cfg.NatsUser, cfg.NatsPassword, cfg.ReplyPrefixes = "nats://"+address, "fleet", "fleet-secret", c.replies
+				cfg.NatsURL, cfg.NatsUser, cfg.NatsPassword, cfg.ReplyPrefixes = "nats://"+
+					address, "fleet", "fleet-secret", c.replies
 			})
 			f.Deploy(t, examples+"/hello.js", "--owner", "acme")
 			for name, client := range clients {
@@ -81,18 +82,21 @@ func ownersGetWhatIsTheirs(t *testing.T, url string) {
 	require.Contains(t, string(m.Data), `{"hello":"Ada"}`)
 
 	for _, subject := range []string{
-		"pinwheel.call.fetch.beta.hello", "pinwheel.events.fetch.beta.hello", "$JS.API.INFO", "$SRV.PING", "pinwheel.control.pool", "$SYS.REQ.USER.AUTH", "$KV.PINWHEEL_WORKERS.acme.hello",
+		"pinwheel.call.fetch.beta.hello", "pinwheel.events.fetch.beta.hello", "$JS.API.INFO", "$SRV.PING",
+		"pinwheel.control.pool", "$SYS.REQ.USER.AUTH", "$KV.PINWHEEL_WORKERS.acme.hello",
 	} {
 		require.NoError(t, acme.PublishRequest(subject, acme.NewInbox(), nil))
 		require.ErrorContains(t, <-denied, `Permissions Violation for Publish to "`+subject+`"`)
 	}
-	for _, subject := range []string{"_INBOX.>", "_INBOX.beta.>", "pinwheel.>", "pinwheel.logs.beta.*", "$SYS.REQ.USER.AUTH", ">"} {
+	for _, subject := range []string{"_INBOX.>", "_INBOX.beta.>", "pinwheel.>", "pinwheel.logs.beta.*",
+		"$SYS.REQ.USER.AUTH", ">"} {
 		_, err := acme.SubscribeSync(subject)
 		require.NoError(t, err)
 		require.NoError(t, acme.Flush())
 		require.ErrorContains(t, <-denied, `Permissions Violation for Subscription to "`+subject+`"`)
 	}
-	for _, o := range [][]nats.Option{nil, {nats.Token("token-of-nobody")}, {nats.UserInfo("fleet", "guessed")}, {nats.UserInfo("callout", "guessed")}} {
+	for _, o := range [][]nats.Option{nil, {nats.Token("token-of-nobody")}, {nats.UserInfo("fleet", "guessed")},
+		{nats.UserInfo("callout", "guessed")}} {
 		_, err := natstest.Dial(url, o...)
 		require.ErrorIs(t, err, nats.ErrAuthorization)
 	}
@@ -205,7 +209,8 @@ func exampleClients(t *testing.T) map[string]func(address, target, name string) 
 	}
 	python := filepath.Join(examples, "clients", "python", "call.py")
 	if runnable(t, "python", "CLIENTS_PYTHON", func() error {
-		return errors.Join(command(".", "python3", "-c", "import ast; ast.parse(open('"+python+"').read())"), command(".", "python3", "-c", "import nats"))
+		return errors.Join(command(".", "python3", "-c", "import ast; ast.parse(open('"+python+"').read())"),
+			command(".", "python3", "-c", "import nats"))
 	}) {
 		all["python"] = client("python3", python)
 	}
@@ -239,7 +244,8 @@ func runnable(t *testing.T, name, variable string, prepare func() error) bool {
 func backUpAndRestore(t *testing.T, address string) {
 	t.Helper()
 	as := func(user string) *nats.Conn {
-		nc, err := natstest.Dial("nats://"+address, nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix("_INBOX."+user),
+		nc, err := natstest.Dial("nats://"+address, nats.UserInfo(user, user+"-secret"),
+			nats.CustomInboxPrefix("_INBOX."+user),
 			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 		require.NoError(t, err)
 		t.Cleanup(nc.Close)
@@ -256,7 +262,8 @@ func backUpAndRestore(t *testing.T, address string) {
 	chunks, err := backup.SubscribeSync(inbox)
 	require.NoError(t, err)
 	require.NoError(t, backup.Flush())
-	answer := ask(t, backup, "$JS.API.STREAM.SNAPSHOT."+stream, map[string]any{"deliver_subject": inbox, "chunk_size": 1024})
+	answer := ask(t, backup, "$JS.API.STREAM.SNAPSHOT."+stream, map[string]any{"deliver_subject": inbox,
+		"chunk_size": 1024})
 	var parts [][]byte
 	for {
 		m, err := chunks.NextMsg(patience)
@@ -278,7 +285,8 @@ func backUpAndRestore(t *testing.T, address string) {
 	_, err = fleet.Request("$JS.SNAPSHOT.RESTORE."+stream+".x", nil, 100*time.Millisecond)
 	require.ErrorIs(t, err, nats.ErrTimeout)
 	var to string
-	answer = ask(t, backup, "$JS.API.STREAM.RESTORE."+stream, map[string]json.RawMessage{"config": answer["config"], "state": answer["state"]})
+	answer = ask(t, backup, "$JS.API.STREAM.RESTORE."+stream, map[string]json.RawMessage{"config": answer["config"],
+		"state": answer["state"]})
 	require.NoError(t, json.Unmarshal(answer["deliver_subject"], &to))
 	var last *nats.Msg
 	for _, part := range append(parts, nil) {

@@ -96,7 +96,8 @@ func TestJSONAPI(t *testing.T) {
 func TestALoanIsPaidBackToTheCent(t *testing.T) {
 	t.Parallel()
 	f := start(t, "json-api.ts")
-	r := f.Pinwheel("send", "fetch", "dev/json-api", "--path", "/loans", "--data", `{"principal":250000,"annualRate":3.6,"months":360}`)
+	r := f.Pinwheel("send", "fetch", "dev/json-api", "--path", "/loans", "--data",
+		`{"principal":250000,"annualRate":3.6,"months":360}`)
 	require.Zero(t, r.Code, r.Err)
 	var loan struct {
 		Payment, Total, Interest float64
@@ -139,10 +140,12 @@ func TestWebhook(t *testing.T) {
 	require.NoError(t, f.NC.Flush())
 	body := `{"type":"order.paid","order":17}`
 	post := func(body, signature string) fleettest.Result {
-		return f.PinwheelWith(body, "send", "fetch", "dev/webhook", "--data-file", "-", "--header", "X-Signature-256="+signature, "--header", "X-Delivery-Id=d-1")
+		return f.PinwheelWith(body, "send", "fetch", "dev/webhook", "--data-file", "-", "--header",
+			"X-Signature-256="+signature, "--header", "X-Delivery-Id=d-1")
 	}
 	for _, signature := range []string{
-		sign("guess", body), sign("s3cret", body+" "), "sha256=" + strings.Repeat("0", 64), "sha256=00", "md5=x", sign("s3cret", body)[:70],
+		sign("guess", body), sign("s3cret", body+" "), "sha256=" + strings.Repeat("0", 64), "sha256=00", "md5=x",
+		sign("s3cret", body)[:70],
 	} {
 		r := post(body, signature)
 		require.Equal(t, 1, r.Code, signature)
@@ -198,7 +201,8 @@ type column struct {
 
 // sales makes a CSV file with all features of RFC 4180.
 func sales(r *rand.Rand, rows int) ([][]string, string) {
-	notes := []string{"", "plain", "a, b", `he said "no"`, "two\nlines", "CR\r\nLF", `"`, `""`, "Zürich, €5", "🎡, spins", " spaces ", ","}
+	notes := []string{"", "plain", "a, b", `he said "no"`, "two\nlines", "CR\r\nLF", `"`, `""`, "Zürich, €5", "🎡, spins",
+		" spaces ", ","}
 	records := [][]string{{"id", "country", "amount", "units, sold", "note"}}
 	for i := range rows {
 		amount := strconv.FormatFloat(float64(r.IntN(200_000)-50_000)/100, 'f', 2, 64)
@@ -304,7 +308,8 @@ func TestDailyReport(t *testing.T) {
 		ID, From, To, Week                           string
 		Weekday, DayOfYear, Quarter, DaysLeftInMonth int
 	}
-	for _, tick := range []string{"2026-01-01T01:00:00Z", "2025-12-30T00:00:00Z", "2024-03-01T23:59:59Z", "2021-01-04T05:00:00+02:00", "2027-01-01T00:00:00Z"} {
+	for _, tick := range []string{"2026-01-01T01:00:00Z", "2025-12-30T00:00:00Z", "2024-03-01T23:59:59Z",
+		"2021-01-04T05:00:00+02:00", "2027-01-01T00:00:00Z"} {
 		at, err := time.Parse(time.RFC3339, tick)
 		require.NoError(t, err)
 		end := at.UTC().Truncate(24 * time.Hour)
@@ -317,8 +322,10 @@ func TestDailyReport(t *testing.T) {
 		var got report
 		success(t, f.Pinwheel("send", "scheduled", "dev/daily-report", "--time", tick), &got)
 		require.Equal(t, report{
-			ID: "daily-" + day.Format(time.DateOnly), From: day.Format("2006-01-02T15:04:05.000Z"), To: end.Format("2006-01-02T15:04:05.000Z"),
-			Week: fmt.Sprintf("%d-W%02d", year, week), Weekday: weekday, DayOfYear: day.YearDay(), Quarter: (int(day.Month())-1)/3 + 1,
+			ID: "daily-" + day.Format(time.DateOnly), From: day.Format("2006-01-02T15:04:05.000Z"),
+			To:   end.Format("2006-01-02T15:04:05.000Z"),
+			Week: fmt.Sprintf("%d-W%02d", year, week), Weekday: weekday, DayOfYear: day.YearDay(),
+			Quarter:         (int(day.Month())-1)/3 + 1,
 			DaysLeftInMonth: time.Date(day.Year(), day.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day() - day.Day(),
 		}, got, tick)
 	}

@@ -39,7 +39,8 @@ func testGraphQL(t *testing.T, f *fleet) {
 
 func testYoga(t *testing.T, f *fleet) {
 	w := f.deploy(t, "yoga.ts", "--var", "GREETING=hello")
-	a := w.graphql(t, "/graphql", `query($n: String) { hello(name: $n) }`, map[string]any{"n": "Ada"}, "Accept", "application/json")
+	a := w.graphql(t, "/graphql", `query($n: String) { hello(name: $n) }`, map[string]any{"n": "Ada"}, "Accept",
+		"application/json")
 	require.Equal(t, `200 {"data":{"hello":"hello Ada"}}`, a.text())
 	require.Equal(t, "application/json; charset=utf-8", a.header.Get("Content-Type"))
 	require.Equal(t, `200 {"data":{"hello":"hello world"}}`, w.get(t, "/graphql?query=%7Bhello%7D").text())
@@ -57,5 +58,6 @@ func testYoga(t *testing.T, f *fleet) {
 	require.Equal(t, 200, a.status)
 	require.Contains(t, a.body, "Yoga GraphiQL")
 	require.Equal(t, 404, w.get(t, "/other").status)
-	require.Equal(t, 204, w.fetch(t, "OPTIONS", "/graphql", "", "Origin", "https://app.example", "Access-Control-Request-Method", "POST").status)
+	require.Equal(t, 204, w.fetch(t, "OPTIONS", "/graphql", "", "Origin", "https://app.example",
+		"Access-Control-Request-Method", "POST").status)
 }

@@ -25,7 +25,8 @@ func testJose(t *testing.T, f *fleet) {
 	w := f.deploy(t, "jose.ts")
 	rsas := []string{rsaKey(t), rsaKey(t)}
 	for _, alg := range []string{
-		"HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519",
+		"HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
+		"Ed25519",
 	} {
 		t.Run(alg, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +43,8 @@ func testJose(t *testing.T, f *fleet) {
 	encs := []string{"A128GCM", "A192GCM", "A256GCM", "A128CBC-HS256", "A192CBC-HS384", "A256CBC-HS512"}
 	for i, alg := range []string{
 		"dir", "dir", "dir", "dir", "dir", "dir", "A128KW", "A192KW", "A256KW", "A128GCMKW", "A192GCMKW", "A256GCMKW",
-		"RSA-OAEP", "RSA-OAEP-256", "RSA-OAEP-384", "RSA-OAEP-512", "ECDH-ES", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A192KW", "ECDH-ES+A256KW",
+		"RSA-OAEP", "RSA-OAEP-256", "RSA-OAEP-384", "RSA-OAEP-512", "ECDH-ES", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A192KW",
+		"ECDH-ES+A256KW",
 		"PBES2-HS256+A128KW", "PBES2-HS384+A192KW", "PBES2-HS512+A256KW",
 	} {
 		enc := encs[i%len(encs)]
@@ -61,7 +63,8 @@ func testJose(t *testing.T, f *fleet) {
 	var got map[string]any
 	w.task(t, map[string]any{"zip": true}, &got)
 	unknown := "NotSupportedError"
-	require.Equal(t, map[string]any{"short": true, "text": 10000.0, "bomb": "ERR_JWE_INVALID", "lacks": []any{unknown, unknown, unknown}}, got)
+	require.Equal(t, map[string]any{"short": true, "text": 10000.0, "bomb": "ERR_JWE_INVALID",
+		"lacks": []any{unknown, unknown, unknown}}, got)
 	got = nil
 	w.task(t, map[string]any{"jwks": true}, &got)
 	require.Equal(t, map[string]any{
@@ -92,7 +95,8 @@ func rsaKey(t *testing.T) string {
 func testJoseReadsOthers(t *testing.T, w *worker) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"n":17}`))
+	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(`{"n":17}`))
 	sum := sha256.Sum256([]byte(text))
 	r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
 	require.NoError(t, err)
@@ -103,7 +107,10 @@ func testJoseReadsOthers(t *testing.T, w *worker) {
 	require.NoError(t, err)
 	set := fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","x":%q,"y":%q}]}`,
 		base64.RawURLEncoding.EncodeToString(public[1:33]), base64.RawURLEncoding.EncodeToString(public[33:]))
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, set) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, set)
+	}))
 	defer server.Close()
 	var remote map[string]any
 	w.task(t, map[string]any{"remote": map[string]any{"token": token, "url": server.URL + "/jwks.json"}}, &remote)

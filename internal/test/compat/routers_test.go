@@ -30,7 +30,8 @@ func testHono(t *testing.T, f *fleet) {
 	require.Equal(t, `500 {"error":"broken"}`, w.get(t, "/broken").text())
 	require.Equal(t, 504, w.get(t, "/slow").status)
 
-	a = w.fetch(t, "PUT", "https://api.example/api/echo?x=1", "body €", "Content-Type", "text/x", "Origin", "https://app.example")
+	a = w.fetch(t, "PUT", "https://api.example/api/echo?x=1", "body €", "Content-Type", "text/x", "Origin",
+		"https://app.example")
 	require.JSONEq(t, `{"method":"PUT","type":"text/x","body":"body €","url":"https://api.example/api/echo?x=1"}`, a.body)
 	require.Equal(t, "https://app.example", a.header.Get("Access-Control-Allow-Origin"))
 	require.Equal(t, "SAMEORIGIN", a.header.Get("X-Frame-Options"))
@@ -82,13 +83,15 @@ func honoCookies(t *testing.T, w *worker) {
 	require.Equal(t, "old=; Max-Age=0; Path=/", set[2])
 	signed, _, _ := strings.Cut(set[1], ";")
 	require.Equal(t, `200 {"user":"ada, l"}`, w.get(t, "/cookies/signed", "Cookie", signed).text())
-	require.Equal(t, `200 {"user":false}`, w.get(t, "/cookies/signed", "Cookie", strings.Replace(signed, "ada", "eve", 1)).text())
+	require.Equal(t, `200 {"user":false}`, w.get(t, "/cookies/signed", "Cookie", strings.Replace(signed, "ada", "eve", 1)).
+		text())
 }
 
 func honoBodies(t *testing.T, w *worker) {
 	const typ = "application/json"
 	require.Equal(t, `201 {"ordered":3}`, w.fetch(t, "POST", "/orders", `{"count":3}`, "Content-Type", typ).text())
-	require.Equal(t, `422 {"error":"count is a number"}`, w.fetch(t, "POST", "/orders", `{"count":"3"}`, "Content-Type", typ).text())
+	require.Equal(t, `422 {"error":"count is a number"}`, w.fetch(t, "POST", "/orders", `{"count":"3"}`, "Content-Type",
+		typ).text())
 	require.Equal(t, "400 Malformed JSON in request body", w.fetch(t, "POST", "/orders", `{`, "Content-Type", typ).text())
 	upload := func(content string) answer {
 		var form bytes.Buffer

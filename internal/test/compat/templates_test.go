@@ -45,13 +45,15 @@ type probe struct{ method, path, body, want string }
 func TestTemplates(t *testing.T) {
 	tools := t.TempDir()
 	nodePackage := "node-linux-" + npmArch()
-	runs(t, tools, nil, "npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", creator, svelte, nodePackage+"@"+nodeVersion)
+	runs(t, tools, nil, "npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", creator,
+		svelte, nodePackage+"@"+nodeVersion)
 	x := &templates{modules: filepath.Join(tools, "node_modules")}
 	bin := filepath.Join(x.modules, nodePackage, "bin")
 	x.node = filepath.Join(bin, "node")
 	x.settings = []string{
 		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "CI=true",
-		"CREATE_CLOUDFLARE_TELEMETRY_DISABLED=1", "WRANGLER_SEND_METRICS=false", "ASTRO_TELEMETRY_DISABLED=1", "CLOUDFLARE_CF_FETCH_ENABLED=false",
+		"CREATE_CLOUDFLARE_TELEMETRY_DISABLED=1", "WRANGLER_SEND_METRICS=false", "ASTRO_TELEMETRY_DISABLED=1",
+		"CLOUDFLARE_CF_FETCH_ENABLED=false",
 		"npm_config_yes=true", "npm_config_prefer_offline=true", "npm_config_audit=false", "npm_config_fund=false",
 	}
 	x.Fleet = fleettest.Start(t, func(c *config.Config) { c.HTTPAddr, c.HTTPPaths = "127.0.0.1:0", "npm" })
@@ -68,14 +70,17 @@ func (x *templates) created(t *testing.T) {
 		probes []probe
 	}{
 		{"vue-ts", []string{"--framework", "vue"}, []probe{
-			{"GET", "/", "", `200 <div id="app">`}, {"GET", "/api/", "", `200 {"name":"Cloudflare"}`}, {"GET", "/favicon.ico", "", "200 "},
+			{"GET", "/", "", `200 <div id="app">`}, {"GET", "/api/", "", `200 {"name":"Cloudflare"}`},
+			{"GET", "/favicon.ico", "", "200 "},
 		}},
 		{"hello-world-ts", []string{"--type", "hello-world"}, []probe{{"GET", "/", "", "200 Hello World!"}}},
 		{"scheduled-ts", []string{"--type", "scheduled"}, []probe{{"GET", "/", "", "200 To test the scheduled handler, "}}},
 		{"common-ts", []string{"--type", "common"}, []probe{{"GET", "/api/todos/5", "", "200 Todo #5"}}},
-		{"openapi-ts", []string{"--type", "openapi"}, []probe{{"GET", "/api/tasks", "", `200 {"success":true,"tasks":[{"name":"Clean my room"`}}},
+		{"openapi-ts", []string{"--type", "openapi"},
+			[]probe{{"GET", "/api/tasks", "", `200 {"success":true,"tasks":[{"name":"Clean my room"`}}},
 		{"files-js", []string{"--type", "hello-world-with-assets"}, []probe{
-			{"GET", "/", "", "200 <title>Hello, World!</title>"}, {"GET", "/message", "", "200 Hello, World!"}, {"GET", "/gone", "", "404 Not Found"},
+			{"GET", "/", "", "200 <title>Hello, World!</title>"}, {"GET", "/message", "", "200 Hello, World!"},
+			{"GET", "/gone", "", "404 Not Found"},
 		}},
 		// A worker has the name of the queue whose messages it takes, and the template's queue has this name.
 		{"my-queue", []string{"--type", "queues"}, []probe{{"GET", "/", "", "200 Sent message to the queue"}}},
@@ -88,7 +93,8 @@ func (x *templates) created(t *testing.T) {
 			}
 			parent := t.TempDir()
 			args := append([]string{filepath.Join(x.modules, "create-cloudflare", "dist", "cli.js"), c.name}, c.kind...)
-			runs(t, parent, x.settings, x.node, append(args, "--lang", lang, "--no-deploy", "--no-git", "--no-agents", "--accept-defaults")...)
+			runs(t, parent, x.settings, x.node, append(args, "--lang", lang, "--no-deploy", "--no-git", "--no-agents",
+				"--accept-defaults")...)
 			dir := filepath.Join(parent, c.name)
 			if c.kind[0] == "--framework" {
 				runs(t, dir, x.settings, "npm", "run", "build")
@@ -128,24 +134,31 @@ func (x *templates) frameworks(t *testing.T) {
 		probes  []probe
 	}{
 		{"hono", "hono/workers/templates", nil, []string{"."}, []probe{
-			{"GET", "/", "", "200 <title>Hello, World!</title>"}, {"GET", "/message", "", "200 Hello Hono!"}, {"GET", "/gone", "", "404 404 Not Found"},
+			{"GET", "/", "", "200 <title>Hello, World!</title>"}, {"GET", "/message", "", "200 Hello Hono!"},
+			{"GET", "/gone", "", "404 404 Not Found"},
 		}},
 		{"svelte", "svelte/workers/templates", []string{"vite", "build"}, []string{"."}, []probe{
-			{"GET", "/", "", "200 Welcome to SvelteKit"}, {"GET", "/robots.txt", "", "200 User-agent: *"}, {"GET", "/gone", "", "404 "},
+			{"GET", "/", "", "200 Welcome to SvelteKit"}, {"GET", "/robots.txt", "", "200 User-agent: *"},
+			{"GET", "/gone", "", "404 "},
 			{"PUT", "/api/file", "a note", "200 stored"}, {"GET", "/api/file", "", "200 a note"},
 			{"GET", "/_worker.js", "", "404 "},
 		}},
 		{"astro", "", []string{"astro", "build"}, []string{"."}, []probe{
-			{"GET", "/", "", "200 made by the build"}, {"GET", "/file.txt", "", "200 a file of astro"}, {"GET", "/gone", "", "404 "},
-			{"PUT", "/api/note", "a note", "200 stored"}, {"GET", "/api/note", "", `200 {"note":"a note"}`}, {"GET", "/visits", "", "200 visit 1"},
+			{"GET", "/", "", "200 made by the build"}, {"GET", "/file.txt", "", "200 a file of astro"},
+			{"GET", "/gone", "", "404 "},
+			{"PUT", "/api/note", "a note", "200 stored"}, {"GET", "/api/note", "", `200 {"note":"a note"}`},
+			{"GET", "/visits", "", "200 visit 1"},
 		}},
 		{"react-router", "react-router/ts", []string{"react-router", "build"}, []string{"."}, []probe{
-			{"GET", "/", "", "200 <title>New React Router App</title>"}, {"GET", "/.data", "", "200 Hello from Cloudflare"}, {"GET", "/file.txt", "", "200 a file of react-router"}, {"GET", "/gone", "", "404 "},
+			{"GET", "/", "", "200 <title>New React Router App</title>"}, {"GET", "/.data", "", "200 Hello from Cloudflare"},
+			{"GET", "/file.txt", "", "200 a file of react-router"}, {"GET", "/gone", "", "404 "},
 		}},
 		{"vite", "", []string{"vite", "build"}, []string{"dist/greeter", "."}, []probe{
 			{"GET", "/", "", "200 <h1>a page of vite</h1>"}, {"GET", "/file.txt", "", "200 a file of vite"},
-			{"GET", "/api/greet", "", `200 "Hello, Ada"`}, {"GET", "/api/web", "", `200 "greeter has /api/web"`}, {"GET", "/api/own", "", "200 42"},
-			{"GET", "/api/version", "", `200 "string"`}, {"GET", "/api/file", "", `200 "a file of vite\n"`}, {"GET", "/api/send", "", `200 "sent"`},
+			{"GET", "/api/greet", "", `200 "Hello, Ada"`}, {"GET", "/api/web", "", `200 "greeter has /api/web"`},
+			{"GET", "/api/own", "", "200 42"},
+			{"GET", "/api/version", "", `200 "string"`}, {"GET", "/api/file", "", `200 "a file of vite\n"`},
+			{"GET", "/api/send", "", `200 "sent"`},
 			{"GET", "/api/gone", "", "404 no such answer"},
 		}},
 	} {
@@ -183,7 +196,8 @@ func (x *templates) svelte(t *testing.T, dir string) {
 	kept := filepath.Join(t.TempDir(), "src")
 	require.NoError(t, os.CopyFS(kept, os.DirFS(route)))
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "svelte")))
-	runs(t, dir, x.settings, x.node, filepath.Join(x.modules, "sv", "dist", "bin.mjs"), "create", "svelte", "--template", "minimal", "--types", "ts", "--no-add-ons", "--no-install")
+	runs(t, dir, x.settings, x.node, filepath.Join(x.modules, "sv", "dist", "bin.mjs"), "create", "svelte", "--template",
+		"minimal", "--types", "ts", "--no-add-ons", "--no-install")
 	require.NoError(t, os.CopyFS(route, os.DirFS(kept)))
 	replace(t, filepath.Join(dir, "svelte", "vite.config.ts"), "@sveltejs/adapter-auto", "@sveltejs/adapter-cloudflare")
 }
@@ -264,8 +278,10 @@ func TestInstall(t *testing.T) {
 		{"npm", "", "", []string{"npm", "install", "--package-lock-only", "--ignore-scripts"}, nil},
 		{"pnpm", "pnpm@10.34.9", ".bin", []string{"pnpm", "install", "--lockfile-only", "--ignore-scripts"}, nil},
 		{"yarn1", "yarn@1.22.22", ".bin", []string{"yarn", "install", "--ignore-scripts"}, nil},
-		{"yarn4", "@yarnpkg/cli-dist@4.18.1", ".bin", []string{"yarn", "install", "--no-immutable", "--mode=skip-build"}, map[string]string{"yarn.lock": "", ".yarnrc.yml": "nodeLinker: node-modules\n"}},
-		{"bun", "@oven/bun-linux-" + npmArch() + "@1.4.5", "@oven/bun-linux-" + npmArch() + "/bin", []string{"bun", "install", "--ignore-scripts"}, nil},
+		{"yarn4", "@yarnpkg/cli-dist@4.18.1", ".bin", []string{"yarn", "install", "--no-immutable", "--mode=skip-build"},
+			map[string]string{"yarn.lock": "", ".yarnrc.yml": "nodeLinker: node-modules\n"}},
+		{"bun", "@oven/bun-linux-" + npmArch() + "@1.4.5", "@oven/bun-linux-" + npmArch() + "/bin",
+			[]string{"bun", "install", "--ignore-scripts"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("PATH", base)

@@ -22,7 +22,8 @@ func TestTypesKnowTheWebAPIs(t *testing.T) {
 		file := "types/apis_" + name + ".ts"
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(strings.Join(uses, "\n")), 0o600))
 		defer func() { _ = os.Remove(filepath.Join(dir, file)) }()
-		require.Empty(t, strings.Join(tsc(t, dir, []string{file}, "--lib", "esnext,dom.iterable,dom.asynciterable,"+lib), "\n"), lib)
+		require.Empty(t, strings.Join(tsc(t, dir, []string{file}, "--lib", "esnext,dom.iterable,dom.asynciterable,"+lib),
+			"\n"), lib)
 	}
 }
 

@@ -49,7 +49,8 @@ func tsc(t *testing.T, dir string, files []string, options ...string) []string {
 func tscOf(t *testing.T, dir, compiler string, files []string, options ...string) []string {
 	t.Helper()
 	args := slices.Concat([]string{
-		filepath.Join(dir, "node_modules", compiler, "bin", "tsc"), "--pretty", "false", "--noEmit", "--strict", "--target", "es2022", "--lib", "esnext,webworker", "--typeRoots", "none",
+		filepath.Join(dir, "node_modules", compiler, "bin", "tsc"), "--pretty", "false", "--noEmit", "--strict", "--target",
+		"es2022", "--lib", "esnext,webworker", "--typeRoots", "none",
 		"--module", "esnext", "--moduleResolution", "bundler",
 	}, options, []string{"pinwheel.d.ts"}, files)
 	cmd := exec.CommandContext(t.Context(), "node", args...)
@@ -91,7 +92,8 @@ func TestTypesOfHandlers(t *testing.T) {
 	dir, _ := types(t)
 	require.Empty(t, tsc(t, dir, good, "--allowJs", "--checkJs"))
 	require.Empty(t, tsc(t, dir, good[:3], "--lib", "esnext,dom"), "an editor without a configuration takes the DOM's types")
-	require.Empty(t, tsc(t, dir, glob(t, dir, "*.ts", "*.tsx"), "--skipLibCheck", "--jsx", "react-jsx"), "workers with the packages' own types")
+	require.Empty(t, tsc(t, dir, glob(t, dir, "*.ts", "*.tsx"), "--skipLibCheck", "--jsx", "react-jsx"),
+		"workers with the packages' own types")
 }
 
 // The oldest TypeScript that docs/guides/types.md names, and the last one before the compiler was rewritten.
@@ -138,7 +140,8 @@ func TestTypesRefuseWhatIsWrong(t *testing.T) {
 // declared returns the names of the members that the types declare for an interface or class, without the static ones.
 func declared(t *testing.T, text, of string) []string {
 	t.Helper()
-	block := regexp.MustCompile(`(?ms)^( *)(?:declare )?(?:interface|class) ` + of + `\b[^\n]*\{\n(.*?)^( *)\}`).FindStringSubmatch(text)
+	block := regexp.MustCompile(`(?ms)^( *)(?:declare )?(?:interface|class) ` + of + `\b[^\n]*\{\n(.*?)^( *)\}`).
+		FindStringSubmatch(text)
 	require.NotNil(t, block, of)
 	var names []string
 	for _, m := range regexp.MustCompile(`(?m)^ +(?:readonly )?(\w+)[(<?:]`).FindAllStringSubmatch(block[2], -1) {
@@ -173,7 +176,8 @@ func TestTypesFitTheRuntime(t *testing.T) {
 	w.run(t, w.request(events.Scheduled), &scheduled)
 	for key, want := range map[string][]string{
 		"members": append(declared(t, text, "EventInfo"), declared(t, text, "ScheduledEvent")...),
-		"storage": declared(t, text, "AsyncLocalStorage"), "variable": declared(t, text, "Variable"), "snapshot": declared(t, text, "Snapshot"),
+		"storage": declared(t, text, "AsyncLocalStorage"), "variable": declared(t, text, "Variable"),
+		"snapshot": declared(t, text, "Snapshot"),
 	} {
 		slices.Sort(want)
 		require.Equal(t, fmt.Sprint(want), fmt.Sprint(scheduled[key]), key)

@@ -44,12 +44,14 @@ func moveClock(path string) error {
 	if err != nil {
 		return err
 	}
-	code, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE|syscall.PROT_EXEC, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	code, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE|syscall.PROT_EXEC,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		return fmt.Errorf("code of the clock: %w", err)
 	}
 	copy(code, clockCode(uintptr(unsafe.Pointer(&offset[0]))))
-	if _, _, errno := syscall.Syscall(syscall.SYS_MPROTECT, base, vdsoBytes, syscall.PROT_READ|syscall.PROT_WRITE|syscall.PROT_EXEC); errno != 0 {
+	if _, _, errno := syscall.Syscall(syscall.SYS_MPROTECT, base, vdsoBytes,
+		syscall.PROT_READ|syscall.PROT_WRITE|syscall.PROT_EXEC); errno != 0 {
 		return fmt.Errorf("vDSO: %w", errno)
 	}
 	copy(vdso[gap:], jumpTo(uintptr(unsafe.Pointer(&code[0]))))

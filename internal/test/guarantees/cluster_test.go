@@ -38,8 +38,10 @@ func (h *house) openCluster(n, servers int) (urls []string) {
 func (b *breaker) ofCluster() []chance {
 	b.watchElections()
 	return []chance{
-		{"kill fleet", 3, b.killFleet}, {"kill fleet, all", 1, b.killAll}, {"drain", 2, b.drain}, {"roll fleet", 1, b.rollFleet}, {"pause fleet", 1, b.pauseFleet},
-		{"kill server", 2, b.killMember}, {"kill server that leads the events", 3, b.killMember}, {"roll servers", 1, b.rollServers}, {"cut server", 2, b.cutMember},
+		{"kill fleet", 3, b.killFleet}, {"kill fleet, all", 1, b.killAll}, {"drain", 2, b.drain},
+		{"roll fleet", 1, b.rollFleet}, {"pause fleet", 1, b.pauseFleet},
+		{"kill server", 2, b.killMember}, {"kill server that leads the events", 3, b.killMember},
+		{"roll servers", 1, b.rollServers}, {"cut server", 2, b.cutMember},
 		{"redeploy", 2, b.redeploy}, {"replay", 2, b.replay}, {"fill", 1, b.fill}, {"step clock", 2, b.stepClock},
 		{"remake events", 1, b.remake}, {"remake schedules", 1, b.remake}, {"calm", 1, nil},
 	}
@@ -48,7 +50,8 @@ func (b *breaker) ofCluster() []chance {
 // watchElections records each change of a leader as a fault. Servers that lack CPU time elect leaders by themselves,
 // and messages that were just delivered or acked may then be delivered again.
 func (b *breaker) watchElections() {
-	for _, what := range []string{"STREAM.LEADER_ELECTED.*", "STREAM.QUORUM_LOST.*", "CONSUMER.LEADER_ELECTED.*.*", "CONSUMER.QUORUM_LOST.*.*"} {
+	for _, what := range []string{"STREAM.LEADER_ELECTED.*", "STREAM.QUORUM_LOST.*", "CONSUMER.LEADER_ELECTED.*.*",
+		"CONSUMER.QUORUM_LOST.*.*"} {
 		_, err := b.nc.Subscribe("$JS.EVENT.ADVISORY."+what, func(m *nats.Msg) {
 			var advisory struct{ Stream string }
 			if json.Unmarshal(m.Data, &advisory) == nil {
@@ -221,7 +224,8 @@ func (m *model) recoveredAfter(f fault) (all time.Duration) {
 	for _, owner := range owners {
 		first := time.Duration(-1)
 		for _, o := range m.list {
-			if d := o.first.Sub(f.from); o.owner == owner && o.delay == 0 && o.sent.After(f.from) && !o.first.IsZero() && (first < 0 || d < first) {
+			if d := o.first.Sub(f.from); o.owner == owner && o.delay == 0 && o.sent.After(f.from) && !o.first.IsZero() &&
+				(first < 0 || d < first) {
 				first = d
 			}
 		}

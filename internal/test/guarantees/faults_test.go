@@ -46,8 +46,11 @@ type chance struct {
 // others.
 func (b *breaker) ofOneServer() []chance {
 	return append(b.remakes(), []chance{
-		{"kill fleet", 3, b.killFleet}, {"kill fleet, all", 1, b.killAll}, {"drain", 2, b.drain}, {"pause fleet", 2, b.pauseFleet}, {"cut", 2, b.network}, {"part", 2, b.network},
-		{"stall", 2, b.network}, {"kill server", 2, b.killServer}, {"pause server", 1, b.pauseServer}, {"redeploy", 2, b.redeploy}, {"replay", 2, b.replay}, {"fill", 1, b.fill}, {"step clock", 3, b.stepClock}, {"calm", 2, nil},
+		{"kill fleet", 3, b.killFleet}, {"kill fleet, all", 1, b.killAll}, {"drain", 2, b.drain},
+		{"pause fleet", 2, b.pauseFleet}, {"cut", 2, b.network}, {"part", 2, b.network},
+		{"stall", 2, b.network}, {"kill server", 2, b.killServer}, {"pause server", 1, b.pauseServer},
+		{"redeploy", 2, b.redeploy}, {"replay", 2, b.replay}, {"fill", 1, b.fill}, {"step clock", 3, b.stepClock},
+		{"calm", 2, nil},
 	}...)
 }
 
@@ -193,7 +196,8 @@ func (b *breaker) redeploy(_ string, who int, _ time.Duration) {
 	}
 	defer b.deploying.Unlock()
 	workers := workersOf(owner)
-	if err := b.deploy(owner, workers[int(time.Now().UnixNano()/1000)%len(workers)], int(time.Now().UnixNano()%1e9)); err != nil {
+	if err := b.deploy(owner, workers[int(time.Now().UnixNano()/1000)%len(workers)],
+		int(time.Now().UnixNano()%1e9)); err != nil {
 		b.count("deploys that failed because NATS was away")
 	}
 }
@@ -219,7 +223,8 @@ func (b *breaker) replay(string, int, time.Duration) {
 		n++
 		err := dead.Replay(ctx, l, deadletter.ReplayOptions{})
 		b.model.mu.Lock()
-		if l.Seq != o.letter { // otherwise it was listed again before its end was known everywhere, and its replay is the same
+		// otherwise it was listed again before its end was known everywhere, and its replay is the same
+		if l.Seq != o.letter {
 			o.replays++
 			o.letter = l.Seq
 		}

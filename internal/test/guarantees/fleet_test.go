@@ -82,7 +82,8 @@ func openHouse(t testing.TB, n, servers int, random *rand.Rand) *house {
 		urls = h.openServer(n, syncAlways)
 	}
 	var err error
-	h.nc, err = natstest.Dial(urls[n], nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0),
+	h.nc, err = natstest.Dial(urls[n], nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond),
+		nats.ReconnectJitter(0, 0),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) { h.count("errors on the test's own connection") }))
 	require.NoError(t, err)
 	t.Cleanup(h.nc.Close)
@@ -97,9 +98,12 @@ func openHouse(t testing.TB, n, servers int, random *rand.Rand) *house {
 	for i := range n {
 		name, fast := fmt.Sprintf("fleet-%d", i), randomClock(random)
 		t.Logf("the clock of %s is %d seconds fast", name, fast)
-		h.fleet = append(h.fleet, newProcess(t, h.dir, name, []string{"serve"}, asPinwheel+"=1", "PINWHEEL_PROCESSES=0", ownClock+"="+setClock(t, h.dir, name, fast),
-			"PINWHEEL_NATS_URL="+urls[i], fmt.Sprintf("PINWHEEL_REPLICAS=%d", servers), "PINWHEEL_ADMIN_ADDR=", "PINWHEEL_LOG_FORMAT=json", "PINWHEEL_ACK_WAIT="+ackWait.String(),
-			"PINWHEEL_DRAIN_TIMEOUT=3s", "PINWHEEL_THREADS=2", "PINWHEEL_SLOTS=16", "PINWHEEL_WINDOW=64", "PINWHEEL_OWNER_MAX_QUEUED=12", "PINWHEEL_MAX_BYTES=1MiB",
+		h.fleet = append(h.fleet, newProcess(t, h.dir, name, []string{"serve"}, asPinwheel+"=1", "PINWHEEL_PROCESSES=0",
+			ownClock+"="+setClock(t, h.dir, name, fast),
+			"PINWHEEL_NATS_URL="+urls[i], fmt.Sprintf("PINWHEEL_REPLICAS=%d", servers), "PINWHEEL_ADMIN_ADDR=",
+			"PINWHEEL_LOG_FORMAT=json", "PINWHEEL_ACK_WAIT="+ackWait.String(),
+			"PINWHEEL_DRAIN_TIMEOUT=3s", "PINWHEEL_THREADS=2", "PINWHEEL_SLOTS=16", "PINWHEEL_WINDOW=64",
+			"PINWHEEL_OWNER_MAX_QUEUED=12", "PINWHEEL_MAX_BYTES=1MiB",
 			"PINWHEEL_SPARE_ISOLATES=1", fmt.Sprintf("PINWHEEL_OVERTAKE=%d", backlog), "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1"))
 		h.fleet[i].start()
 	}
@@ -178,7 +182,8 @@ func (h *house) listen() {
 	})
 	require.NoError(h.t, err)
 	require.NoError(h.t, h.nc.Flush())
-	_, err = h.nc.Subscribe("$JS.API.STREAM.MSG.DELETE."+events.StreamEvents, func(*nats.Msg) { h.count("events brought past others, or pins moved") })
+	_, err = h.nc.Subscribe("$JS.API.STREAM.MSG.DELETE."+events.StreamEvents,
+		func(*nats.Msg) { h.count("events brought past others, or pins moved") })
 	require.NoError(h.t, err)
 	require.NoError(h.t, h.nc.Flush())
 }
@@ -204,7 +209,9 @@ func sourceOf(worker string) string {
 // writeWorkers writes the source of every worker with its manifest.
 func (h *house) writeWorkers(upstream string) {
 	for name, limits := range map[string]string{
-		"job": `"cpuMs": 5000, "wallMs": 60000`, "once": `"cpuMs": 5000, "wallMs": 60000`, "batch": `"cpuMs": 5000, "wallMs": 60000`, "cpu": `"cpuMs": 50, "wallMs": 60000`, "memory": `"cpuMs": 20000, "heapMB": 16, "wallMs": 60000`, "timeout": `"cpuMs": 5000, "wallMs": 500`,
+		"job": `"cpuMs": 5000, "wallMs": 60000`, "once": `"cpuMs": 5000, "wallMs": 60000`,
+		"batch": `"cpuMs": 5000, "wallMs": 60000`, "cpu": `"cpuMs": 50, "wallMs": 60000`,
+		"memory": `"cpuMs": 20000, "heapMB": 16, "wallMs": 60000`, "timeout": `"cpuMs": 5000, "wallMs": 500`,
 	} {
 		manifest := fmt.Sprintf(`{"idempotent": %t, "vars": {"TEST": %q}, "retries": {"maxAttempts": %d, "initialMs": 30, "maxMs": 100}, "limits": {%s}`, name == "once", upstream, maxAttempts, limits)
 		if name == "batch" {
@@ -225,7 +232,8 @@ func (h *house) deploy(owner, worker string, n int) error {
 		return err
 	}
 	var out strings.Builder
-	if code := cli.MainWith(h.cfg, []string{"deploy", path, "--owner", owner}, strings.NewReader(""), &out, &out); code != 0 {
+	if code := cli.MainWith(h.cfg, []string{"deploy", path, "--owner", owner}, strings.NewReader(""), &out,
+		&out); code != 0 {
 		return fmt.Errorf("deploy: exit code %d: %s", code, out.String())
 	}
 	return nil
@@ -235,7 +243,8 @@ func (h *house) deploy(owner, worker string, n int) error {
 // Here the headers fit a message that belongs, or belonged, to another owner.
 func asForwarded(m *nats.Msg) {
 	for name, value := range map[string]string{
-		"Nats-Stream": events.StreamEvents, "Nats-Subject": string(subjects) + ".events.0.task.other.job", "Nats-Sequence": "3", "Nats-Time-Stamp": "2026-01-01T00:00:00Z",
+		"Nats-Stream": events.StreamEvents, "Nats-Subject": string(subjects) + ".events.0.task.other.job",
+		"Nats-Sequence": "3", "Nats-Time-Stamp": "2026-01-01T00:00:00Z",
 		"Nats-Last-Sequence": "2", "Nats-Num-Pending": "1",
 	} {
 		m.Header.Set(name, value)
@@ -246,7 +255,8 @@ func asForwarded(m *nats.Msg) {
 // tries again with the same message ID.
 func (h *house) publish(o *order) {
 	m := &nats.Msg{Subject: subjects.Event(o.kind, o.owner, o.worker), Data: []byte(o.body), Header: nats.Header{
-		events.HeaderEventID: {o.id}, events.HeaderReplyTo: {"_INBOX.orders." + o.id}, events.HeaderMsgID: {o.owner + ":" + o.id},
+		events.HeaderEventID: {o.id}, events.HeaderReplyTo: {"_INBOX.orders." + o.id},
+		events.HeaderMsgID: {o.owner + ":" + o.id},
 	}}
 	switch o.what {
 	case "malformed":
@@ -358,7 +368,8 @@ func (h *house) left() (stored, parked, waiting int) {
 		}
 		return int(n)
 	}
-	return of(events.StreamEvents, subjects.Anchor()), of(events.StreamParked, subjects.ParkedAnchor()), of(events.StreamSchedules, subjects.SchedulesAnchor())
+	return of(events.StreamEvents, subjects.Anchor()), of(events.StreamParked, subjects.ParkedAnchor()),
+		of(events.StreamSchedules, subjects.SchedulesAnchor())
 }
 
 // leftovers describes the first n events that have not ended.
@@ -399,7 +410,8 @@ func (h *house) leftovers(n int) (lines []string) {
 // randomOrder returns an event with a random behaviour. Common behaviours are more frequent.
 func randomOrder(random *rand.Rand, id string) *order {
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
-	o := &order{id: id, kind: events.Kind(random.IntN(3)) + events.Fetch, owner: owners[random.IntN(len(owners)-1)], worker: "job"}
+	o := &order{id: id, kind: events.Kind(random.IntN(3)) + events.Fetch, owner: owners[random.IntN(len(owners)-1)],
+		worker: "job"}
 	switch random.IntN(20) {
 	case 0:
 		o.what = pick("missing", "malformed", "expired", "hurry")

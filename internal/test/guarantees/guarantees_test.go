@@ -169,5 +169,6 @@ func (h *house) report(took time.Duration) {
 	h.mu.Unlock()
 	h.t.Logf("%d events published, %d acknowledged (%d of them without a fault in their life, %d published twice), %d runs, %d more than without faults;\n"+
 		"worst time from acknowledgement to the last sign of an event %s (%s); all had ended %s after the last fault\n%s",
-		len(m.list), stored, quiet, unsure, runs, extra, worst.Round(time.Millisecond), last, took.Round(time.Millisecond), strings.Join(lines, "\n"))
+		len(m.list), stored, quiet, unsure, runs, extra, worst.Round(time.Millisecond), last, took.Round(time.Millisecond),
+		strings.Join(lines, "\n"))
 }

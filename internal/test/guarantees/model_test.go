@@ -199,7 +199,8 @@ func (m *model) broken(kind string) (mended func()) {
 
 // quiet reports whether nothing was broken during the life of o. A lost event was not observed to its end.
 func (m *model) quiet(o *order) bool {
-	return !m.loose && !o.lost && !slices.ContainsFunc(m.faults, func(f fault) bool { return f.from.Before(o.seen.Add(ackWait)) && f.until.After(o.published) })
+	return !m.loose && !o.lost && !slices.ContainsFunc(m.faults,
+		func(f fault) bool { return f.from.Before(o.seen.Add(ackWait)) && f.until.After(o.published) })
 }
 
 // check compares the observations with the promises, after all events have ended.
@@ -282,11 +283,13 @@ func (m *model) checkReplies(o *order) {
 		m.fail("%s: no reply, and the server was there all the time", o)
 	}
 	for _, r := range o.replies {
-		if o.twice && m.quiet(o) && (r.Attempt != 1 || string(r.Body) != string(o.replies[0].Body) || r.Duration != o.replies[0].Duration) {
+		if o.twice && m.quiet(o) && (r.Attempt != 1 || string(r.Body) != string(o.replies[0].Body) ||
+			r.Duration != o.replies[0].Duration) {
 			m.fail("%s: of two events of this id one was answered %+v and one %+v", o, o.replies[0], r)
 		}
 		if r.Failure != nil {
-			if o.kind != events.Fetch && !slices.Contains(o.ends(), string(r.Failure.Reason)) && r.Failure.Reason != events.ReasonCrash {
+			if o.kind != events.Fetch && !slices.Contains(o.ends(), string(r.Failure.Reason)) &&
+				r.Failure.Reason != events.ReasonCrash {
 				m.fail("%s: replied %s", o, r.Failure)
 			}
 			if o.kind == events.Fetch && o.succeeds() && r.Failure.Reason != events.ReasonCrash {
@@ -300,7 +303,8 @@ func (m *model) checkReplies(o *order) {
 		if o.worker == "batch" && string(r.Body) != `{"success":true}` {
 			m.fail("%s: replied %.200q", o, r.Body)
 		}
-		if slices.Contains([]string{"ok", "slow", "long", "late"}, o.what) && !strings.Contains(string(r.Body), `"id":"`+o.id+`"`) {
+		if slices.Contains([]string{"ok", "slow", "long", "late"}, o.what) && !strings.Contains(string(r.Body),
+			`"id":"`+o.id+`"`) {
 			m.fail("%s: replied %.200q", o, r.Body)
 		}
 	}

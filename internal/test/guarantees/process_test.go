@@ -66,7 +66,8 @@ func beServer() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	srv, err := natsd.Open(natsd.Config{StoreDir: os.Getenv(serverStore), Port: port, SyncAlways: os.Getenv(serverSync) != ""})
+	srv, err := natsd.Open(natsd.Config{StoreDir: os.Getenv(serverStore), Port: port,
+		SyncAlways: os.Getenv(serverSync) != ""})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

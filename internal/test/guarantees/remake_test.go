@@ -16,7 +16,8 @@ import (
 // hand, sequences occur again that processes hold events of.
 func (b *breaker) remakes() []chance {
 	return []chance{
-		{"remake events", 1, b.remake}, {"remake events by hand", 2, b.remake}, {"remake parked", 1, b.remake}, {"remake parked by hand", 1, b.remake},
+		{"remake events", 1, b.remake}, {"remake events by hand", 2, b.remake}, {"remake parked", 1, b.remake},
+		{"remake parked by hand", 1, b.remake},
 		{"remake schedules", 1, b.remake}, {"remake schedules by hand", 1, b.remake},
 	}
 }

@@ -22,12 +22,14 @@ func privateAddresses(t *testing.T, f *fleet) (harm string) {
 	})) }`, `{"limits": {"cpuMs": 1000}}`)
 	port := own.URL[strings.LastIndex(own.URL, ":"):]
 	var urls []string
-	for _, host := range []string{"127.0.0.1", "localhost", "2130706433", "0x7f.1", "0177.0.0.1", "127.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0"} {
+	for _, host := range []string{"127.0.0.1", "localhost", "2130706433", "0x7f.1", "0177.0.0.1", "127.1",
+		"[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0"} {
 		urls = append(urls, "http://"+host+port+"/")
 	}
 	// No server listens there. The addresses of clouds are left out, because the control does connect:
 	// isolates.TestPublicAddresses has them all.
-	for _, host := range []string{"[fec0::1]", "[::7f00:1]", "[3fff::1]", "[5f00::1]", "[100:0:0:1::1]", "[64:ff9b::127.0.0.1]", "[2002:7f00:1::]"} {
+	for _, host := range []string{"[fec0::1]", "[::7f00:1]", "[3fff::1]", "[5f00::1]", "[100:0:0:1::1]",
+		"[64:ff9b::127.0.0.1]", "[2002:7f00:1::]"} {
 		urls = append(urls, "http://"+host+port+"/")
 	}
 	payload, _ := json.Marshal(urls)

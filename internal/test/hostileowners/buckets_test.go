@@ -48,10 +48,11 @@ func (f *fleet) deployAs(owner, worker string, n int) (code, text string) {
 	sum := sha256.Sum256([]byte(module))
 	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
-	_, err = control.Ask(ctx, control.NewOwnerClient(nc, string(subjects), owner), control.VersionsDeploy, control.DeployVersion{
-		WorkerName: control.WorkerName{Worker: worker}, File: "w.js",
-		Bundle: control.UploadedBundle{ID: b.ID, Parts: b.Parts, Code: len(module), SHA256: hex.EncodeToString(sum[:])},
-	})
+	_, err = control.Ask(ctx, control.NewOwnerClient(nc, string(subjects), owner), control.VersionsDeploy,
+		control.DeployVersion{
+			WorkerName: control.WorkerName{Worker: worker}, File: "w.js",
+			Bundle: control.UploadedBundle{ID: b.ID, Parts: b.Parts, Code: len(module), SHA256: hex.EncodeToString(sum[:])},
+		})
 	if err == nil {
 		return "", ""
 	}

@@ -29,14 +29,16 @@ func allConnections(t *testing.T, f *fleet) (harm string) {
 	} }`, "")
 	acme := f.as("acme")
 	for range share / 4 {
-		if err := acme.PublishRequest(subjects.Call(events.Task, "acme", "hold"), acme.NewInbox(), []byte(`"`+host.URL+`"`)); err != nil {
+		if err := acme.PublishRequest(subjects.Call(events.Task, "acme", "hold"), acme.NewInbox(),
+			[]byte(`"`+host.URL+`"`)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range share {
 		<-held
 	}
-	if answer := data[string](t, call(t, f.as("beta"), events.Task, "beta", "ask", []byte(`"`+host.URL+`"`))); answer != "served" {
+	if answer := data[string](t, call(t, f.as("beta"), events.Task, "beta", "ask",
+		[]byte(`"`+host.URL+`"`))); answer != "served" {
 		harm = "beta's request while acme has all its connections: " + answer
 	}
 	return harm

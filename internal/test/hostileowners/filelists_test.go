@@ -61,12 +61,14 @@ func (s site) deploy(worker, list string) (refused string) {
 	files := page + list
 	id, parts, _ := s.body(files)
 	require.Empty(s.t, s.ask("files.store", control.StoreFiles{ID: id, Parts: parts, Files: []control.UploadedFile{
-		{SHA256: hashOf(page), Size: len(page), Type: "image/png"}, {SHA256: hashOf(list), Size: len(list), Type: "image/png"},
+		{SHA256: hashOf(page), Size: len(page), Type: "image/png"},
+		{SHA256: hashOf(list), Size: len(list), Type: "image/png"},
 	}}))
 	const code = `export default { fetch: () => new Response("ok") }`
 	id, parts, sum := s.body(code)
 	return s.ask("versions.deploy", control.DeployVersion{
-		WorkerName: control.WorkerName{Worker: worker}, File: "w.js", Spec: events.Spec{Assets: &events.Assets{Directory: "dist", Files: hashOf(list)}},
+		WorkerName: control.WorkerName{Worker: worker}, File: "w.js",
+		Spec:   events.Spec{Assets: &events.Assets{Directory: "dist", Files: hashOf(list)}},
 		Bundle: control.UploadedBundle{ID: id, Parts: parts, Code: len(code), SHA256: sum},
 	})
 }

@@ -51,7 +51,8 @@ func ruleList(placeholders, paths, headers int) string {
 		remove = append(remove, fmt.Sprintf(`"X-%d"`, i))
 	}
 	for range paths - 1 {
-		rules = append(rules, fmt.Sprintf(`{"path":"/:a","remove":[%s],"set":[%s]}`, strings.Join(remove, ","), strings.Join(set, ",")))
+		rules = append(rules, fmt.Sprintf(`{"path":"/:a","remove":[%s],"set":[%s]}`, strings.Join(remove, ","),
+			strings.Join(set, ",")))
 	}
 	rules = append(rules, fmt.Sprintf(`{"path":"/:a","remove":[%s]}`, strings.Join(remove, ",")))
 	return `{` + pages("/page.png") + `,"headers":[` + strings.Join(rules, ",") + `],"redirects":[{"from":"/:a","to":"/page.png","status":200}]}`

@@ -92,7 +92,8 @@ func openFleet(t *testing.T, env ...string) *fleet {
 	most, env := maxStore(t, env)
 	o, err := server.ProcessConfigFile(filepath.Join("..", "..", "..", "deploy", "nats", "users.conf"))
 	require.NoError(t, err)
-	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", -1, "127.0.0.1", -1, true, true, natstest.StoreDir(t)
+	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.NoSigs, o.NoLog, o.StoreDir =
+		"127.0.0.1", -1, "127.0.0.1", -1, true, true, natstest.StoreDir(t)
 	if most > 0 {
 		o.JetStreamMaxStore = most
 	}
@@ -129,7 +130,8 @@ func (f *fleet) as(user string) *nats.Conn {
 	if user == "fleet" {
 		inbox = "_INBOX"
 	}
-	nc, err := natstest.Dial(f.url, nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix(inbox), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	nc, err := natstest.Dial(f.url, nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix(inbox),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	require.NoError(f.t, err)
 	f.t.Cleanup(nc.Close)
 	return nc
@@ -165,10 +167,13 @@ func (f *fleet) start(env ...string) *process {
 // launch starts a process with the environment of the fleet, and env.
 func (f *fleet) launch(env ...string) *process {
 	f.t.Helper()
-	p := &process{t: f.t, admin: fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(f.t)), ready: make(chan struct{}), ended: make(chan struct{})}
+	p := &process{t: f.t, admin: fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(f.t)), ready: make(chan struct{}),
+		ended: make(chan struct{})}
 	p.cmd = exec.Command(os.Args[0], "serve")
-	p.cmd.Env = append(append(os.Environ(), asPinwheel+"=1", "PINWHEEL_PROCESSES=0", "PINWHEEL_NATS_URL="+f.url, "PINWHEEL_NATS_USER=fleet", "PINWHEEL_NATS_PASSWORD=fleet-secret",
-		"PINWHEEL_REPLY_PREFIXES=_INBOX.{owner}.", "PINWHEEL_ADMIN_ADDR="+p.admin, "PINWHEEL_LOG_FORMAT=json"), append(slices.Clone(f.env), env...)...)
+	p.cmd.Env = append(append(os.Environ(), asPinwheel+"=1", "PINWHEEL_PROCESSES=0", "PINWHEEL_NATS_URL="+f.url,
+		"PINWHEEL_NATS_USER=fleet", "PINWHEEL_NATS_PASSWORD=fleet-secret",
+		"PINWHEEL_REPLY_PREFIXES=_INBOX.{owner}.", "PINWHEEL_ADMIN_ADDR="+p.admin, "PINWHEEL_LOG_FORMAT=json"),
+		append(slices.Clone(f.env), env...)...)
 	out, err := p.cmd.StderrPipe()
 	require.NoError(f.t, err)
 	require.NoError(f.t, p.cmd.Start())
@@ -299,7 +304,8 @@ func (f *fleet) deploy(owner, worker, code, manifest string, args ...string) {
 	f.t.Helper()
 	file := writeWorker(f.t, worker, code)
 	if manifest != "" {
-		require.NoError(f.t, os.WriteFile(filepath.Join(filepath.Dir(file), worker+".pinwheel.json"), []byte(manifest), 0o600))
+		require.NoError(f.t, os.WriteFile(filepath.Join(filepath.Dir(file), worker+".pinwheel.json"), []byte(manifest),
+			0o600))
 	}
 	status, _, text := f.pinwheel(append([]string{"deploy", file, "--owner", owner}, args...)...)
 	require.Zero(f.t, status, text)

@@ -62,7 +62,8 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestHostileClients(t *testing.T) {
 	t.Parallel()
 	addr := fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(t))
-	f := openFleet(t, "PINWHEEL_HTTP_ADDR="+addr, "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false", "PINWHEEL_HTTP_MAX_CONNECTIONS=4000")
+	f := openFleet(t, "PINWHEEL_HTTP_ADDR="+addr, "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false",
+		"PINWHEEL_HTTP_MAX_CONNECTIONS=4000")
 	f.deploy("acme", "w", `export default { async fetch(request) {
 		const path = new URL(request.url).pathname;
 		if (path === "/count") { let n = 0; for await (const part of request.body) n += part.length; return new Response(n) }
@@ -83,7 +84,8 @@ func TestHostileClients(t *testing.T) {
 	size := *bodyMiB << 20
 	for _, attack := range []struct {
 		name string
-		most int64 // MiB more of memory. Twice what was seen on a loaded machine, where garbage lives longer, and far from the harm
+		// MiB more of memory. Twice what was seen on a loaded machine, where garbage lives longer, and far from the harm
+		most int64
 		run  func(c *clients)
 	}{
 		{"headers that never end", 300, func(c *clients) {
@@ -116,7 +118,8 @@ func TestHostileClients(t *testing.T) {
 			require.Equal(c, 200, answer.StatusCode)
 		}},
 		{"many headers", 150, func(c *clients) {
-			for _, conn := range c.dial(100, "GET / HTTP/1.1\r\nHost: "+acmeHost+"\r\n"+strings.Repeat("A: b\r\n", 8000)+"\r\n") {
+			for _, conn := range c.dial(100, "GET / HTTP/1.1\r\nHost: "+acmeHost+"\r\n"+strings.Repeat("A: b\r\n", 8000)+
+				"\r\n") {
 				r, err := http.ReadResponse(bufio.NewReader(conn), nil)
 				require.NoError(c, err)
 				require.Equal(c, 431, r.StatusCode)

@@ -27,7 +27,8 @@ func overtakes(t *testing.T, f *fleet) (harm string) {
 	require.NoError(t, err)
 	require.NoError(t, beta.Flush())
 	theirs := func(i int) *nats.Msg {
-		return &nats.Msg{Subject: subjects.Event(events.Task, other, "slow"), Header: nats.Header{"Reply-To": {fmt.Sprint("_INBOX.otherp.", i)}}, Data: []byte("1")}
+		return &nats.Msg{Subject: subjects.Event(events.Task, other, "slow"),
+			Header: nats.Header{"Reply-To": {fmt.Sprint("_INBOX.otherp.", i)}}, Data: []byte("1")}
 	}
 	for i := range backlog - forged {
 		_, err := f.js.PublishMsgAsync(theirs(i), jetstream.WithStallWait(patience))
@@ -42,10 +43,13 @@ func overtakes(t *testing.T, f *fleet) (harm string) {
 	seq := s.CachedInfo().State.LastSeq // acme sees this number in the answers to its own publishes
 	for i := range forged {
 		said := nats.Header{ // claims that it is the event that other stores next, and beta's
-			"Nats-Stream": {events.StreamEvents}, "Nats-Sequence": {fmt.Sprint(seq + 2)}, "Nats-Time-Stamp": {"2026-01-01T00:00:00Z"},
-			"Nats-Subject": {fmt.Sprintf("%s.events.%d.task.beta.echo", subjects, events.LaneOf("beta"))}, "Reply-To": {"_INBOX.beta.stolen"},
+			"Nats-Stream": {events.StreamEvents}, "Nats-Sequence": {fmt.Sprint(seq + 2)},
+			"Nats-Time-Stamp": {"2026-01-01T00:00:00Z"},
+			"Nats-Subject":    {fmt.Sprintf("%s.events.%d.task.beta.echo", subjects, events.LaneOf("beta"))},
+			"Reply-To":        {"_INBOX.beta.stolen"},
 		}
-		_, err := acme.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Event(events.Task, "acme", "any"), Header: said, Data: []byte("2")})
+		_, err := acme.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Event(events.Task, "acme", "any"), Header: said,
+			Data: []byte("2")})
 		require.NoError(t, err)
 		ack, err := f.js.PublishMsg(t.Context(), theirs(backlog-1-i))
 		require.NoError(t, err)

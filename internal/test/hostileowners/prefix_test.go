@@ -17,7 +17,8 @@ func prefix(t *testing.T, f *fleet) (harm string) {
 	js, err := jetstream.New(f.as("acme"))
 	require.NoError(t, err)
 	publish := func() error {
-		_, err := js.Publish(t.Context(), subjects.Event(events.Task, "acme", "echo"), []byte("1"), jetstream.WithRetryAttempts(0))
+		_, err := js.Publish(t.Context(), subjects.Event(events.Task, "acme", "echo"), []byte("1"),
+			jetstream.WithRetryAttempts(0))
 		return err
 	}
 	require.NoError(t, publish())

@@ -22,11 +22,13 @@ func pubAcksAsEvents(t *testing.T, f *fleet) (harm string) {
 	acme := f.as("acme")
 	n := 0
 	for _, replyTo := range []string{
-		subjects.Event(events.Task, "beta", "count"), subjects.Event(events.Fetch, "beta", "count"), subjects.Call(events.Task, "beta", "count"),
+		subjects.Event(events.Task, "beta", "count"), subjects.Event(events.Fetch, "beta", "count"),
+		subjects.Call(events.Task, "beta", "count"),
 	} {
 		for range 5 {
 			n++
-			require.NoError(t, acme.PublishMsg(&nats.Msg{Subject: subjects.Event(events.Task, "acme", "none"), Reply: replyTo, Data: []byte("{}")}))
+			require.NoError(t, acme.PublishMsg(&nats.Msg{Subject: subjects.Event(events.Task, "acme", "none"), Reply: replyTo,
+				Data: []byte("{}")}))
 		}
 	}
 	until(t, "every answer is dropped, or has run", func() bool {

@@ -24,7 +24,8 @@ const (
 // tryCall calls beta's worker with 100 KB, and returns the error.
 func tryCall(t *testing.T, nc *nats.Conn, owner, worker string) string {
 	t.Helper()
-	m, err := nc.Request(fmt.Sprintf("%s.call.task.%s.%s", subjects, owner, worker), []byte(`"`+strings.Repeat("x", 100<<10)+`"`), 20*time.Second)
+	m, err := nc.Request(fmt.Sprintf("%s.call.task.%s.%s", subjects, owner, worker),
+		[]byte(`"`+strings.Repeat("x", 100<<10)+`"`), 20*time.Second)
 	if err != nil {
 		return fmt.Sprintf("a call of %s: %v", owner, err)
 	}
@@ -95,7 +96,9 @@ func fullStreams(t *testing.T, f *fleet) (harm string) {
 	}
 	flood := func() {
 		for range 500 {
-			require.NoError(t, acme.PublishMsg(&nats.Msg{Subject: string(subjects) + ".call.task.acme.slow", Reply: "_INBOX.acme.refusals", Data: make([]byte, 4000)}))
+			require.NoError(t,
+				acme.PublishMsg(&nats.Msg{Subject: string(subjects) + ".call.task.acme.slow", Reply: "_INBOX.acme.refusals",
+					Data: make([]byte, 4000)}))
 		}
 		require.NoError(t, acme.Flush())
 	}
@@ -105,7 +108,8 @@ func fullStreams(t *testing.T, f *fleet) (harm string) {
 	beta := f.as("beta")
 	for range 10 {
 		flood()
-		r, err := beta.Request(string(subjects)+".call.task.beta.echo", []byte(`"`+strings.Repeat("x", 100<<10)+`"`), 20*time.Second)
+		r, err := beta.Request(string(subjects)+".call.task.beta.echo", []byte(`"`+strings.Repeat("x", 100<<10)+`"`),
+			20*time.Second)
 		if err != nil {
 			return "a call of beta: " + err.Error()
 		}
@@ -137,7 +141,8 @@ func results(t *testing.T, f *fleet) (harm string) {
 	f.deploy("beta", "once", `const much = "y".repeat(150_000); export default { task: () => Math.random() + much }`, once)
 	f.deploy("acme", "large", `const large = "x".repeat(100_000); export default { task: () => large }`, once)
 	order := func(id string) string {
-		m, err := f.as("beta").RequestMsg(&nats.Msg{Subject: string(subjects) + ".call.task.beta.once", Header: nats.Header{"Event-Id": {id}}}, patience)
+		m, err := f.as("beta").RequestMsg(&nats.Msg{Subject: string(subjects) + ".call.task.beta.once",
+			Header: nats.Header{"Event-Id": {id}}}, patience)
 		require.NoError(t, err)
 		f.settled()
 		return string(m.Data)
@@ -145,7 +150,8 @@ func results(t *testing.T, f *fleet) (harm string) {
 	first := order("first")
 	acme := f.as("acme")
 	for i := range 300 { // 30 MB; the limit is 8
-		_, err := acme.RequestMsg(&nats.Msg{Subject: string(subjects) + ".call.task.acme.large", Header: nats.Header{"Event-Id": {fmt.Sprint(i)}}}, patience)
+		_, err := acme.RequestMsg(&nats.Msg{Subject: string(subjects) + ".call.task.acme.large",
+			Header: nats.Header{"Event-Id": {fmt.Sprint(i)}}}, patience)
 		require.NoError(t, err)
 	}
 	if order("first") != first {
@@ -198,13 +204,15 @@ func bodyParts(t *testing.T, f *fleet) (harm string) {
 	beta, err := jetstream.New(f.as("beta"))
 	require.NoError(t, err)
 	for i, refused := 0, 0; refused < 5 && i < 2000; i++ {
-		m := &nats.Msg{Subject: subjects.BodyPart("acme", "id", i), Header: nats.Header{"Nats-Msg-Size": {"1"}}, Data: make([]byte, 500<<10)}
+		m := &nats.Msg{Subject: subjects.BodyPart("acme", "id", i), Header: nats.Header{"Nats-Msg-Size": {"1"}},
+			Data: make([]byte, 500<<10)}
 		if _, err := acme.PublishMsg(t.Context(), m); err != nil {
 			refused++
 		}
 	}
 	for try := time.Now(); time.Since(try) < 15*time.Second; <-time.After(100 * time.Millisecond) {
-		if _, err = beta.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.BodyPart("beta", "id", 0), Data: make([]byte, 500<<10)}); err == nil {
+		if _, err = beta.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.BodyPart("beta", "id", 0),
+			Data: make([]byte, 500<<10)}); err == nil {
 			return ""
 		}
 	}
@@ -242,7 +250,8 @@ func (f *fleet) fill(worker string, h nats.Header) (harm string) {
 func (f *fleet) flood(js jetstream.JetStream, owner, worker string, h nats.Header, n int) {
 	f.t.Helper()
 	for _, size := range []int{800 << 10, 30 << 10, 100} {
-		m := &nats.Msg{Subject: subjects.Event(events.Task, owner, worker), Header: h, Data: []byte(`"` + strings.Repeat("x", size) + `"`)}
+		m := &nats.Msg{Subject: subjects.Event(events.Task, owner, worker), Header: h,
+			Data: []byte(`"` + strings.Repeat("x", size) + `"`)}
 		for try := time.Now(); n > 0 && time.Since(try) < 30*time.Second; {
 			if _, err := js.PublishMsg(f.t.Context(), m); err == nil {
 				n--

@@ -23,7 +23,8 @@ func sweeps(t *testing.T, f *fleet) (harm string) {
 	require.NoError(t, err)
 	_, err = js.PublishMsg(t.Context(), &nats.Msg{
 		Subject: subjects.Event(events.Task, "acme", "waits"), Data: []byte("1"),
-		Header: nats.Header{"Nats-Stream": {"PINWHEEL_EVENTS"}, "Nats-Sequence": {"1"}, "Nats-Subject": {"x"}, "Nats-Time-Stamp": {time.Now().Add(time.Hour).Format(time.RFC3339Nano)}},
+		Header: nats.Header{"Nats-Stream": {"PINWHEEL_EVENTS"}, "Nats-Sequence": {"1"}, "Nats-Subject": {"x"},
+			"Nats-Time-Stamp": {time.Now().Add(time.Hour).Format(time.RFC3339Nano)}},
 	})
 	require.NoError(t, err)
 	// A process searches two seconds after its connection was broken.

@@ -28,7 +28,8 @@ func answered(t *testing.T, nc *nats.Conn, worker string) bool {
 // timers keeps the only thread busy with timers that persistent contexts run between events.
 func timers(t *testing.T, f *fleet) (harm string) {
 	f.deploy("beta", "w", `export default { task: async () => { await new Promise((r) => setTimeout(r, 10)); return 1 } }`, "")
-	code := `for (let i = 0; i < 400; i++) setInterval(() => { const till = performance.now() + 12; while (performance.now() < till); }, 1);
+	code :=
+		`for (let i = 0; i < 400; i++) setInterval(() => { const till = performance.now() + 12; while (performance.now() < till); }, 1);
 		export default { task: () => 1 }`
 	acme, beta := f.as("acme"), f.as("beta")
 	require.True(t, answered(t, beta, "w"), "before the attack")

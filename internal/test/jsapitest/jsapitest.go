@@ -50,8 +50,10 @@ func Open(t testing.TB, change ...func(*consumer.Config)) *Bed {
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
 	b := &Bed{
 		NC: nc, JS: js, t: t,
-		API:   &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: 5 * time.Second, Missing: func() {}},
-		Usage: storage.New(storage.Config{Prefix: Prefix, Node: "test", MaxBytes: cfg.MaxBytes, Replicas: 1}, nc, js, zerolog.Nop()),
+		API: &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: 5 * time.Second,
+			Missing: func() {}},
+		Usage: storage.New(storage.Config{Prefix: Prefix, Node: "test", MaxBytes: cfg.MaxBytes, Replicas: 1}, nc, js,
+			zerolog.Nop()),
 	}
 	require.NoError(t, b.API.Open())
 	ctx, end := context.WithCancel(context.Background())

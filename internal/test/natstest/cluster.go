@@ -66,11 +66,13 @@ func BeServer() {
 // serve runs until stdin ends: when the parent ends or closes it.
 func (m member) serve() error {
 	o := &server.Options{
-		ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir, SyncAlways: m.SyncAlways, NoSigs: true, LogFile: m.Dir + ".log", Logtime: true,
+		ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir, SyncAlways: m.SyncAlways,
+		NoSigs: true, LogFile: m.Dir + ".log", Logtime: true,
 		DisableJetStreamBanner: true, LameDuckDuration: time.Second, LameDuckGracePeriod: 500 * time.Millisecond,
 	}
 	if m.ClusterPort != 0 {
-		o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.ClusterPort, Advertise: nowhere, NoAdvertise: true}
+		o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.ClusterPort, Advertise: nowhere,
+			NoAdvertise: true}
 	} else {
 		o.LogFile, o.JetStreamMaxStore = m.Log, 100<<30 // so the free space of the disk is not checked
 		o.HTTPHost, o.HTTPPort = "127.0.0.1", m.Monitor
@@ -120,7 +122,8 @@ func StartCluster(t testing.TB, n int) *Cluster {
 	dir := StoreDir(t)
 	t.Cleanup(c.tell)
 	for i := range n {
-		c.members = append(c.members, member{Name: fmt.Sprintf("n%d", i), Dir: filepath.Join(dir, fmt.Sprint(i)), Port: FreePort(t), ClusterPort: FreePort(t)})
+		c.members = append(c.members, member{Name: fmt.Sprintf("n%d", i), Dir: filepath.Join(dir, fmt.Sprint(i)),
+			Port: FreePort(t), ClusterPort: FreePort(t)})
 	}
 	for i := range n {
 		for j := range n {
@@ -261,7 +264,8 @@ func (c *Cluster) URLs(first int) string {
 // Connect opens a connection that starts at server first and finds the others. It is closed when the test ends.
 func (c *Cluster) Connect(first int) *nats.Conn {
 	c.t.Helper()
-	nc, err := Dial(c.URLs(first), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0), nats.DontRandomize())
+	nc, err := Dial(c.URLs(first), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond),
+		nats.ReconnectJitter(0, 0), nats.DontRandomize())
 	require.NoError(c.t, err)
 	c.t.Cleanup(nc.Close)
 	return nc
@@ -275,7 +279,8 @@ func (c *Cluster) Await() {
 		require.NoError(c.t, err)
 		js, err := jetstream.New(nc)
 		require.NoError(c.t, err)
-		require.Eventually(c.t, func() bool { _, err := js.AccountInfo(c.t.Context()); return err == nil }, patience, 20*time.Millisecond)
+		require.Eventually(c.t, func() bool { _, err := js.AccountInfo(c.t.Context()); return err == nil }, patience,
+			20*time.Millisecond)
 		if i == 0 {
 			c.place(js)
 		}

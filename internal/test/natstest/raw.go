@@ -75,7 +75,8 @@ func PublishAllRaw(t testing.TB, address string, list []Raw) {
 
 // publish is the protocol's text that publishes m.
 func (m Raw) publish(reply string) string {
-	return fmt.Sprintf("HPUB %s %s %d %d\r\n%s%s\r\n", m.Subject, reply, len(m.Header), len(m.Header)+len(m.Body), m.Header, m.Body)
+	return fmt.Sprintf("HPUB %s %s %d %d\r\n%s%s\r\n", m.Subject, reply, len(m.Header), len(m.Header)+len(m.Body),
+		m.Header, m.Body)
 }
 
 // dialRaw opens a connection that ends with the test.

@@ -33,7 +33,8 @@ func TestOneMoreKindOfBinding(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	replace := map[string]string{}
-	for path, file := range map[string]string{"internal/bindings/counters.go": "counters.go", "isolates/js/bindings/counters.js": "counters.js"} {
+	for path, file := range map[string]string{"internal/bindings/counters.go": "counters.go",
+		"isolates/js/bindings/counters.js": "counters.js"} {
 		replace[filepath.Join(module, path)], err = filepath.Abs(filepath.Join("testdata", file))
 		require.NoError(t, err)
 	}
@@ -61,13 +62,16 @@ func TestOneMoreKindOfBinding(t *testing.T) {
 	list := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(list, overlay, 0o600))
 
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", list, "-tags", "counters", "-run", "^TestCounters$", "-v", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", list, "-tags", "counters", "-run",
+		"^TestCounters$", "-v", ".")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "--- PASS: TestCounters")
 
-	for _, of := range []string{"./deploy", "./deploy/manifest", "./events"} { // hash, record, schema and checks follow from the row
-		cmd = exec.CommandContext(t.Context(), "go", "test", "-overlay", list, "-run", "TestHash|TestRecord|TestSchema|TestEachField", of)
+	// hash, record, schema and checks follow from the row
+	for _, of := range []string{"./deploy", "./deploy/manifest", "./events"} {
+		cmd = exec.CommandContext(t.Context(), "go", "test", "-overlay", list, "-run",
+			"TestHash|TestRecord|TestSchema|TestEachField", of)
 		cmd.Dir = module
 		out, err = cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)

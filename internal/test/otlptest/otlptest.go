@@ -51,7 +51,8 @@ func Open(t *testing.T) *Collector {
 	t.Cleanup(func() { require.Empty(t, c.wrong) })
 	c.URL = srv.URL
 	for name, value := range map[string]string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT": srv.URL, "OTEL_BSP_SCHEDULE_DELAY": "20", "OTEL_BLRP_SCHEDULE_DELAY": "20", "OTEL_METRIC_EXPORT_INTERVAL": "100",
+		"OTEL_EXPORTER_OTLP_ENDPOINT": srv.URL, "OTEL_BSP_SCHEDULE_DELAY": "20", "OTEL_BLRP_SCHEDULE_DELAY": "20",
+		"OTEL_METRIC_EXPORT_INTERVAL": "100",
 	} {
 		t.Setenv(name, value)
 	}
@@ -86,7 +87,8 @@ func (c *Collector) take(path string, body []byte) error {
 			for _, s := range r.GetScopeSpans() {
 				for _, span := range s.GetSpans() {
 					c.spans = append(c.spans, Span{
-						Span: span, Trace: hex.EncodeToString(span.GetTraceId()), ID: hex.EncodeToString(span.GetSpanId()), Parent: hex.EncodeToString(span.GetParentSpanId()),
+						Span: span, Trace: hex.EncodeToString(span.GetTraceId()), ID: hex.EncodeToString(span.GetSpanId()),
+						Parent:     hex.EncodeToString(span.GetParentSpanId()),
 						Attributes: attributes(span.GetAttributes()), SchemaURL: s.GetSchemaUrl(),
 					})
 				}

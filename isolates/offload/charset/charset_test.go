@@ -11,7 +11,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/offload/charset"
 )
 
-var names = []string{"gbk", "gb18030", "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr", "ibm866", "windows-1255", "iso-8859-3", "koi8-u"}
+var names = []string{"gbk", "gb18030", "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr", "ibm866", "windows-1255",
+	"iso-8859-3", "koi8-u"}
 
 // replacementOfGB18030 is the encoding of U+FFFD itself. It is well-formed, unlike bytes that become U+FFFD.
 const replacementOfGB18030 = "\x84\x31\xa4\x37"
@@ -48,9 +49,12 @@ func TestEveryPairOfGB18030IsACharacter(t *testing.T) {
 
 func TestFourBytesOfGB18030(t *testing.T) {
 	for in, want := range map[string]string{
-		"\x81\x30\x81\x30": "\u0080", "\x81\x35\xf4\x37": "\ue7c7", "\x84\x31\xa4\x37": "\ufffd", "\x84\x31\xa4\x39": "\uffff",
-		"\x90\x30\x81\x30": "\U00010000", "\xe3\x32\x9a\x35": "\U0010ffff", "\xe3\x32\x9a\x36": "\ufffd", "\x84\x31\x82\x36": "\ufe10",
-		"\x81\x30\x81 ": "\ufffd0\ufffd ", "\x81\x30a": "\ufffd0a", "\x81\x30": "\ufffd", "\x81\x30\x81": "\ufffd", "\x81\x20": "\ufffd ",
+		"\x81\x30\x81\x30": "\u0080", "\x81\x35\xf4\x37": "\ue7c7", "\x84\x31\xa4\x37": "\ufffd",
+		"\x84\x31\xa4\x39": "\uffff",
+		"\x90\x30\x81\x30": "\U00010000", "\xe3\x32\x9a\x35": "\U0010ffff", "\xe3\x32\x9a\x36": "\ufffd",
+		"\x84\x31\x82\x36": "\ufe10",
+		"\x81\x30\x81 ":    "\ufffd0\ufffd ", "\x81\x30a": "\ufffd0a", "\x81\x30": "\ufffd", "\x81\x30\x81": "\ufffd",
+		"\x81\x20": "\ufffd ",
 	} {
 		require.Equal(t, want, decode(t, "gb18030", in), "% x", in)
 	}

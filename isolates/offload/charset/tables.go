@@ -90,10 +90,14 @@ var gbScattered = []struct {
 	n    byte
 	r    rune
 }{
-	{0xa2ab, 6, 0xe766}, {0xa2e4, 1, 0xe76d}, {0xa2ef, 2, 0xe76e}, {0xa2fd, 2, 0xe770}, {0xa4f4, 11, 0xe772}, {0xa5f7, 8, 0xe77d},
-	{0xa6b9, 8, 0xe785}, {0xa6f6, 9, 0xe797}, {0xa7c2, 15, 0xe7a0}, {0xa7f2, 13, 0xe7af}, {0xa896, 11, 0xe7bc}, {0xa8bc, 1, 0x1e3f},
-	{0xa8c1, 4, 0xe7c9}, {0xa8ea, 21, 0xe7cd}, {0xa958, 1, 0xe7e2}, {0xa95b, 1, 0xe7e3}, {0xa95d, 3, 0xe7e4}, {0xa997, 13, 0xe7f4},
-	{0xa9f0, 15, 0xe801}, {0xd7fa, 5, 0xe810}, {0xfe51, 3, 0xe816}, {0xfe6c, 1, 0xe831}, {0xfe76, 1, 0xe83b}, {0xfe91, 1, 0xe855},
+	{0xa2ab, 6, 0xe766}, {0xa2e4, 1, 0xe76d}, {0xa2ef, 2, 0xe76e}, {0xa2fd, 2, 0xe770}, {0xa4f4, 11, 0xe772},
+	{0xa5f7, 8, 0xe77d},
+	{0xa6b9, 8, 0xe785}, {0xa6f6, 9, 0xe797}, {0xa7c2, 15, 0xe7a0}, {0xa7f2, 13, 0xe7af}, {0xa896, 11, 0xe7bc},
+	{0xa8bc, 1, 0x1e3f},
+	{0xa8c1, 4, 0xe7c9}, {0xa8ea, 21, 0xe7cd}, {0xa958, 1, 0xe7e2}, {0xa95b, 1, 0xe7e3}, {0xa95d, 3, 0xe7e4},
+	{0xa997, 13, 0xe7f4},
+	{0xa9f0, 15, 0xe801}, {0xd7fa, 5, 0xe810}, {0xfe51, 3, 0xe816}, {0xfe6c, 1, 0xe831}, {0xfe76, 1, 0xe83b},
+	{0xfe91, 1, 0xe855},
 }
 
 // gbPointer returns the pointer of two bytes of GB 18030.
@@ -128,11 +132,15 @@ func index(e encoding.Encoding, n int, bytes func(pointer int) []byte) []rune {
 var charmaps = sync.OnceValue(func() map[string]*[128]rune {
 	tables := map[string]*[128]rune{}
 	for name, m := range map[string]*charmap.Charmap{
-		"ibm866": charmap.CodePage866, "iso-8859-2": charmap.ISO8859_2, "iso-8859-3": charmap.ISO8859_3, "iso-8859-4": charmap.ISO8859_4,
-		"iso-8859-5": charmap.ISO8859_5, "iso-8859-6": charmap.ISO8859_6, "iso-8859-7": charmap.ISO8859_7, "iso-8859-8": charmap.ISO8859_8,
+		"ibm866": charmap.CodePage866, "iso-8859-2": charmap.ISO8859_2, "iso-8859-3": charmap.ISO8859_3,
+		"iso-8859-4": charmap.ISO8859_4,
+		"iso-8859-5": charmap.ISO8859_5, "iso-8859-6": charmap.ISO8859_6, "iso-8859-7": charmap.ISO8859_7,
+		"iso-8859-8":   charmap.ISO8859_8,
 		"iso-8859-8-i": charmap.ISO8859_8, "iso-8859-10": charmap.ISO8859_10, "iso-8859-13": charmap.ISO8859_13,
-		"iso-8859-14": charmap.ISO8859_14, "iso-8859-15": charmap.ISO8859_15, "iso-8859-16": charmap.ISO8859_16, "koi8-r": charmap.KOI8R,
-		"koi8-u": charmap.KOI8U, "macintosh": charmap.Macintosh, "windows-874": charmap.Windows874, "windows-1250": charmap.Windows1250,
+		"iso-8859-14": charmap.ISO8859_14, "iso-8859-15": charmap.ISO8859_15, "iso-8859-16": charmap.ISO8859_16,
+		"koi8-r": charmap.KOI8R,
+		"koi8-u": charmap.KOI8U, "macintosh": charmap.Macintosh, "windows-874": charmap.Windows874,
+		"windows-1250": charmap.Windows1250,
 		"windows-1251": charmap.Windows1251, "windows-1252": charmap.Windows1252, "windows-1253": charmap.Windows1253,
 		"windows-1254": charmap.Windows1254, "windows-1255": charmap.Windows1255, "windows-1256": charmap.Windows1256,
 		"windows-1257": charmap.Windows1257, "windows-1258": charmap.Windows1258, "x-mac-cyrillic": charmap.MacintoshCyrillic,

@@ -15,7 +15,8 @@ var curves = []string{"P-256", "P-384", "P-521"}
 func FuzzImport(f *testing.F) {
 	private, public, err := webcrypto.GenerateRSA(1024, []byte{1, 0, 1})
 	require.NoError(f, err)
-	for _, der := range [][]byte{mustBytes(webcrypto.ExportRSAPKCS8(private.DER)), mustBytes(webcrypto.ExportRSASPKI(public.DER))} {
+	for _, der := range [][]byte{mustBytes(webcrypto.ExportRSAPKCS8(private.DER)),
+		mustBytes(webcrypto.ExportRSASPKI(public.DER))} {
 		f.Add(der)
 	}
 	for _, curve := range curves {
@@ -138,7 +139,8 @@ func FuzzVerify(f *testing.F) {
 			_, _ = webcrypto.SignECDSA(curve, "SHA-256", key, data)
 			_, _ = webcrypto.ECDH(curve, signature, key)
 		}
-		_, _ = webcrypto.ImportRSAParts(webcrypto.RSAParts{N: key, E: data, D: signature, P: key, Q: data, DP: data, DQ: data, QI: data})
+		_, _ = webcrypto.ImportRSAParts(webcrypto.RSAParts{N: key, E: data, D: signature, P: key, Q: data, DP: data, DQ: data,
+			QI: data})
 		_, _ = webcrypto.ImportRSAParts(webcrypto.RSAParts{N: key, E: data})
 	})
 }

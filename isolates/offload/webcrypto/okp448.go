@@ -77,7 +77,8 @@ func (c curve448) parsePKCS8(der []byte) ([]byte, error) {
 }
 
 func (c curve448) spki(public []byte) ([]byte, error) {
-	return asn1.Marshal(spki448{pkix.AlgorithmIdentifier{Algorithm: c.oid}, asn1.BitString{Bytes: public, BitLength: 8 * len(public)}})
+	return asn1.Marshal(spki448{pkix.AlgorithmIdentifier{Algorithm: c.oid},
+		asn1.BitString{Bytes: public, BitLength: 8 * len(public)}})
 }
 
 func (c curve448) pkcs8(secret []byte) ([]byte, error) {

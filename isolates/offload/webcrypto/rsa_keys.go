@@ -159,7 +159,8 @@ func ImportRSAParts(p RSAParts) (RSAKey, error) {
 		}
 		return importPKCS1Public(der)
 	}
-	der, err := asn1.Marshal(pkcs1Private{0, number(p.N), number(p.E), number(p.D), number(p.P), number(p.Q), number(p.DP), number(p.DQ), number(p.QI)})
+	der, err := asn1.Marshal(pkcs1Private{0, number(p.N), number(p.E), number(p.D), number(p.P), number(p.Q), number(p.DP),
+		number(p.DQ), number(p.QI)})
 	if err != nil {
 		return RSAKey{}, err
 	}
@@ -212,5 +213,6 @@ func ExportRSAParts(der []byte, private bool) (RSAParts, error) {
 	if _, err := asn1.Unmarshal(der, &k); err != nil {
 		return RSAParts{}, err
 	}
-	return RSAParts{k.N.Bytes(), k.E.Bytes(), k.D.Bytes(), k.P.Bytes(), k.Q.Bytes(), k.DP.Bytes(), k.DQ.Bytes(), k.QI.Bytes()}, nil
+	return RSAParts{k.N.Bytes(), k.E.Bytes(), k.D.Bytes(), k.P.Bytes(), k.Q.Bytes(), k.DP.Bytes(), k.DQ.Bytes(),
+		k.QI.Bytes()}, nil
 }

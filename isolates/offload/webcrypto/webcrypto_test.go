@@ -46,7 +46,8 @@ func TestPBKDF2EndsWhenItIsTold(t *testing.T) {
 
 func TestTooMuchWorkIsRefused(t *testing.T) {
 	never := func() error { t.Fatal("it works"); return nil }
-	for _, c := range []struct{ iterations, n int }{{webcrypto.MaxIterations + 1, 1}, {webcrypto.MaxIterations, 33}, {1, webcrypto.MaxDerived + 1}, {1<<32 - 1, 1 << 29}, {0, 1}} {
+	for _, c := range []struct{ iterations, n int }{{webcrypto.MaxIterations + 1, 1}, {webcrypto.MaxIterations, 33},
+		{1, webcrypto.MaxDerived + 1}, {1<<32 - 1, 1 << 29}, {0, 1}} {
 		_, err := webcrypto.PBKDF2("SHA-256", nil, nil, c.iterations, c.n, never)
 		require.Error(t, err, "%+v", c)
 	}
@@ -141,7 +142,10 @@ func BenchmarkOperations(b *testing.B) {
 		bench(name+"import", 0, func() error { _, err := webcrypto.ImportRSAPKCS8(der); return err })
 		bench(name+"sign", 0, func() error { return second(webcrypto.SignPKCS1("SHA-256", private.DER, nil)) })
 		bench(name+"sign-unsalted", 0, func() error { return second(webcrypto.SignPSS("SHA-256", private.DER, 0, nil)) })
-		bench(name+"verify", 0, func() error { _, err := webcrypto.VerifyPKCS1("SHA-256", public.DER, signature, nil); return err })
+		bench(name+"verify", 0, func() error {
+			_, err := webcrypto.VerifyPKCS1("SHA-256", public.DER, signature, nil)
+			return err
+		})
 		bench(name+"encrypt", 0, func() error { return second(webcrypto.EncryptOAEP("SHA-256", public.DER, nil, key)) })
 	}
 	for _, curve := range curves {
@@ -151,7 +155,10 @@ func BenchmarkOperations(b *testing.B) {
 		der := mustBytes(webcrypto.ExportECPKCS8(curve, private))
 		bench(curve+"/import", 0, func() error { return second(webcrypto.ImportECPKCS8(curve, der)) })
 		bench(curve+"/sign", 0, func() error { return second(webcrypto.SignECDSA(curve, "SHA-256", private, nil)) })
-		bench(curve+"/verify", 0, func() error { _, err := webcrypto.VerifyECDSA(curve, "SHA-256", public, signature, nil); return err })
+		bench(curve+"/verify", 0, func() error {
+			_, err := webcrypto.VerifyECDSA(curve, "SHA-256", public, signature, nil)
+			return err
+		})
 		bench(curve+"/ecdh", 0, func() error { return second(webcrypto.ECDH(curve, private, public)) })
 	}
 	private, public, err := webcrypto.GenerateOKP("Ed25519")
