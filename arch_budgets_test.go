@@ -30,7 +30,7 @@ type allowance struct {
 var manyMethods = map[string]allowance{
 	"events.Subjects":         {61, "a short method for each subject and each stream name of the contract", ""},
 	"isolates.thread":         {60, "replies, and what ends a run, become types", "2026-12"},
-	"internal/cli.env":        {131, "commands have two roads, one of operators and one of owners", "2026-12"},
+	"internal/cli.env":        {131, "a function for each command: they move to the types of what they show", "2026-12"},
 	"internal/control.Server": {61, "a method for each endpoint that only a process answers", "2026-12"},
 	"internal/console.call":   {64, "a function for each page", "2026-12"},
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,8 @@ type Client struct {
 	token  string
 	owner  string // whose API is used; "": the control endpoints
 	claims string // who the sender says it is
+
+	answerWithin time.Duration // in place of the constant, in tests
 
 	here    *Here // handles requests that the fleet does not handle; nil: nobody does
 	opening sync.Mutex
@@ -75,10 +78,15 @@ func notHandled(name string, err error) bool {
 	return errors.Is(err, nats.ErrNoResponders) || errors.As(err, &refused) && isUnauthorized(name, refused)
 }
 
-// patience is how long Ask asks again without a deadline of its context, while no process has room for a request.
-const patience = time.Minute
+const (
+	// patience is how long Ask asks again without a deadline of its context, while no process has room for a request.
+	patience = time.Minute
+	// answerWithin is how long Ask waits before it asks another process, if a request may be repeated: a process that is
+	// stopped still gets its share of the requests.
+	answerWithin = 8 * time.Second
+)
 
-// askPatiently asks again while no process has room for the request, until ctx is done.
+// askPatiently asks again while no process has room for the request, or one does not answer, until ctx is done.
 func askPatiently[Q, A any](ctx context.Context, c *Client, e Endpoint[Q, A], q Q) (a A, err error) {
 	if _, limited := ctx.Deadline(); !limited {
 		var stop context.CancelFunc
@@ -90,7 +98,12 @@ func askPatiently[Q, A any](ctx context.Context, c *Client, e Endpoint[Q, A], q 
 	var refused *Error // the last one
 	err = backoff.Retry(func() (err error) {
 		a = *new(A)
-		err = c.ask(ctx, e.Name, q, &a)
+		each, stop := context.WithTimeout(ctx, cmp.Or(c.answerWithin, answerWithin))
+		defer stop()
+		err = c.ask(each, e.Name, q, &a)
+		if each.Err() != nil && ctx.Err() == nil {
+			return err
+		}
 		if !errors.As(err, &refused) || refused.Code != http.StatusServiceUnavailable &&
 			refused.Code != http.StatusTooManyRequests {
 			return backoff.Permanent(err)

@@ -108,6 +108,7 @@ func openEndpoints() string {
 // What the errors of authorize say after the name of the endpoint.
 const (
 	controlIsOff = " is off: this fleet has no PINWHEEL_CONTROL_TOKEN, nor PINWHEEL_CONTROL=permissions; open are "
+	//nolint:gosec // it is no token
 	tokenIsWrong = ": the header Authorization has not the fleet's token: it is Bearer, a space and PINWHEEL_CONTROL_TOKEN"
 )
 
