@@ -193,7 +193,7 @@ var house = map[string]room{
 			"internal/stored", "internal/tail"},
 		// the NATS service requires a semantic version
 		libs:  []string{libNATS, libProm, libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
-		tests: []string{"internal/test/jsapitest"},
+		tests: []string{"internal/test/jsapitest", "internal/test/natstest"},
 	},
 	// What KV and objects bindings do. It knows no V8.
 	"internal/bindings": {
