@@ -814,3 +814,20 @@ func TestNoNamesOfMachines(t *testing.T) {
 		}
 	}
 }
+
+// A test that .ci/run leaves out of a step, or names for one, exists: a name that nobody has would say nothing.
+func TestNamesOfTestsInCIExist(t *testing.T) {
+	tests := map[string]bool{}
+	for _, f := range goFiles(t) {
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && f.test() {
+				tests[fn.Name.Name] = true
+			}
+		}
+	}
+	named := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(read(t, ".ci/run"), -1)
+	require.NotEmpty(t, named)
+	for _, name := range named {
+		require.True(t, tests[name], ".ci/run names %s", name)
+	}
+}
