@@ -17,8 +17,8 @@ import (
 const root = "../../.."
 
 // lines are what the kind takes in existing files: a field of events.Bindings, its row in bindingKinds, and its line in
-// internal/bindings.New. Each stands behind the line that begins with after.
-var lines = []struct{ file, after, line string }{
+// internal/bindings.New. Each stands before the line that begins with before.
+var lines = []struct{ file, before, line string }{
 	{"events/bindings.go", "\tNATS map[string]NATSSubjects ", "\tCounters map[string]string `json:\"counters,omitempty\"`"},
 	{
 		"events/bindings.go", "\t{BindingNATS, ",
@@ -46,11 +46,9 @@ func TestOneMoreKindOfBinding(t *testing.T) {
 			require.NoError(t, err)
 			texts[path] = string(text)
 		}
-		before, after, ok := strings.Cut(texts[path], "\n"+l.after)
-		require.True(t, ok, "%s has no line that begins with %q", l.file, l.after)
-		rest, behind, ok := strings.Cut(after, "\n")
-		require.True(t, ok)
-		texts[path] = before + "\n" + l.after + rest + "\n" + l.line + "\n" + behind
+		head, tail, ok := strings.Cut(texts[path], "\n"+l.before)
+		require.True(t, ok, "%s has no line that begins with %q", l.file, l.before)
+		texts[path] = head + "\n" + l.line + "\n" + l.before + tail
 	}
 	for path, text := range texts {
 		changed := filepath.Join(dir, filepath.Base(filepath.Dir(path))+".go")
