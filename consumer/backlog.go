@@ -17,9 +17,6 @@ type Backlog struct {
 	Delayed uint64 // until their time
 }
 
-// Total is the sum of all.
-func (b Backlog) Total() uint64 { return b.Stored + b.Parked + b.Delayed }
-
 // BacklogOf counts the events of a worker. A stream that is not there has none.
 func BacklogOf(ctx context.Context, js jetstream.JetStream, s events.Subjects, owner,
 	worker string) (b Backlog, err error) {

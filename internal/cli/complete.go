@@ -23,9 +23,15 @@ type suggest func(ctx context.Context, c *control.Client, args []string, begun s
 
 // suggestions are the words of a command's usage that the shell completes.
 var suggestions = map[string]suggest{
-	"OWNER": owners, "OWNER/WORKER": workers, "OWNER[/WORKER]": workers, "VERSION": versions, "FROM": versions,
+	"OWNER":           owners,
+	"OWNER/WORKER":    workers,
+	"OWNER[/WORKER]":  workers,
+	"VERSION":         versions,
+	"FROM":            versions,
 	"TO":              versions,
-	"VERSION[@SHARE]": versions, "ID": letters, "ID...": letters,
+	"VERSION[@SHARE]": versions,
+	"ID":              letters,
+	"ID...":           letters,
 }
 
 // completeArgs makes the shell complete the arguments of a command and of those below it, and their flags --owner and

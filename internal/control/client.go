@@ -54,7 +54,7 @@ func Ask[Q, A any](ctx context.Context, c *Client, e Endpoint[Q, A], q Q) (a A, 
 	if handles && c.IsHere() {
 		return handleHere(ctx, c, e, q)
 	}
-	if e.Retry {
+	if e.Retry != Once {
 		a, err = askPatiently(ctx, c, e, q)
 	} else {
 		err = c.ask(ctx, e.Name, q, &a)
@@ -65,9 +65,9 @@ func Ask[Q, A any](ctx context.Context, c *Client, e Endpoint[Q, A], q Q) (a A, 
 	return a, err
 }
 
-// patiently makes Ask ask again while no process has room for a request.
+// patiently makes Ask ask again while no process has room for a request that changes nothing, or one does not answer.
 func patiently[Q, A any](e Endpoint[Q, A]) Endpoint[Q, A] {
-	e.Retry = true
+	e.Retry = IfUnanswered
 	return e
 }
 
@@ -81,12 +81,12 @@ func notHandled(name string, err error) bool {
 const (
 	// patience is how long Ask asks again without a deadline of its context, while no process has room for a request.
 	patience = time.Minute
-	// answerWithin is how long Ask waits before it asks another process, if a request may be repeated: a process that is
-	// stopped still gets its share of the requests.
+	// answerWithin is how long Ask waits before it asks again, for endpoints with IfUnanswered: a process that is stopped
+	// still gets its share of the requests.
 	answerWithin = 8 * time.Second
 )
 
-// askPatiently asks again while no process has room for the request, or one does not answer, until ctx is done.
+// askPatiently asks again as e.Retry says, until ctx is done.
 func askPatiently[Q, A any](ctx context.Context, c *Client, e Endpoint[Q, A], q Q) (a A, err error) {
 	if _, limited := ctx.Deadline(); !limited {
 		var stop context.CancelFunc
@@ -98,7 +98,10 @@ func askPatiently[Q, A any](ctx context.Context, c *Client, e Endpoint[Q, A], q 
 	var refused *Error // the last one
 	err = backoff.Retry(func() (err error) {
 		a = *new(A)
-		each, stop := context.WithTimeout(ctx, cmp.Or(c.answerWithin, answerWithin))
+		each, stop := ctx, context.CancelFunc(func() {})
+		if e.Retry == IfUnanswered {
+			each, stop = context.WithTimeout(ctx, cmp.Or(c.answerWithin, answerWithin))
+		}
 		defer stop()
 		err = c.ask(each, e.Name, q, &a)
 		if each.Err() != nil && ctx.Err() == nil {

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,4 +33,22 @@ func TestProcessThatDoesNotAnswerIsNotAskedForEver(t *testing.T) {
 			return err == nil && len(a.Missing) == 1
 		}, time.Minute, time.Millisecond)
 	}
+}
+
+// A request that changes something is sent once, also if its process does not answer: that process may handle it yet.
+func TestChangesAreNotSentTwice(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	var sent atomic.Int32
+	nc := natstest.Connect(t, srv)
+	_, err := nc.QueueSubscribe("pinwheel.control."+FilesStore.Name, "q", func(*nats.Msg) { sent.Add(1) })
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	c := NewClient(natstest.Connect(t, srv), "pinwheel", "")
+	c.answerWithin = time.Millisecond
+	ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer stop()
+	_, err = Ask(ctx, c, FilesStore, StoreFiles{OwnerFiles: OwnerFiles{Owner: "acme"}})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.EqualValues(t, 1, sent.Load())
 }

@@ -23,11 +23,20 @@ type Endpoint[Q, A any] struct {
 	Guarded bool // it changes something or shows events, so the fleet's user needs the token
 	Process bool // only a process can handle it, as all that Each says
 	Audit   bool // it changes something, and the server records that
-	// Retry: Ask asks again while no process has room for the request, until its context is done.
-	Retry bool
+	Retry   Retry
 
 	handle func(*Server, context.Context, Q) (A, error)
 }
+
+// Retry says when Ask asks again, until its context is done.
+type Retry uint8
+
+// When Ask asks again.
+const (
+	Once         Retry = iota // never
+	IfRefused                 // while no process has room for the request: none has begun to handle it
+	IfUnanswered              // also if a process does not answer: only for requests that change nothing
+)
 
 // row is an Endpoint without its types, as the server needs it.
 type row struct {

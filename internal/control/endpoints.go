@@ -105,7 +105,7 @@ var (
 		Worker:  func(q *DeployVersion) *string { return &q.Worker },
 		Guarded: true,
 		Audit:   true,
-		Retry:   true,
+		Retry:   IfRefused,
 		handle:  (*Server).deployVersion,
 	}
 	VersionsOutcomes = Endpoint[WorkerName, WorkerOutcomes]{
@@ -119,7 +119,7 @@ var (
 		Doc:     "Returns which files of an owner are not stored.",
 		Owner:   func(q *MissingFiles) *string { return &q.Owner },
 		Guarded: true,
-		Retry:   true,
+		Retry:   IfUnanswered,
 		handle:  (*Server).missingFiles,
 	}
 	FilesStore = Endpoint[StoreFiles, StoredFiles]{
@@ -127,7 +127,7 @@ var (
 		Doc:     "Stores files of an owner.",
 		Owner:   func(q *StoreFiles) *string { return &q.Owner },
 		Guarded: true,
-		Retry:   true,
+		Retry:   IfRefused,
 		handle:  (*Server).storeFiles,
 	}
 	DeploymentsList = Endpoint[WorkerName, WorkerDeployments]{

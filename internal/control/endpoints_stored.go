@@ -40,7 +40,7 @@ var (
 		Owner:   func(q *ImportLetters) *string { return &q.Owner },
 		Guarded: true,
 		Audit:   true,
-		Retry:   true,
+		Retry:   IfRefused,
 		handle:  (*Server).importLetters,
 	}
 	DeadEdit = Endpoint[EditLetter, EditedLetter]{
@@ -104,7 +104,7 @@ var (
 		Doc:     "Lists keys of a namespace.",
 		Owner:   func(q *ListKeys) *string { return &q.Owner },
 		Guarded: true,
-		Retry:   true,
+		Retry:   IfUnanswered,
 		handle:  (*Server).listKeys,
 	}
 	KVGet = Endpoint[GetValue, StoredValue]{
@@ -112,7 +112,7 @@ var (
 		Doc:     "Returns a part of a value.",
 		Owner:   func(q *GetValue) *string { return &q.Owner },
 		Guarded: true,
-		Retry:   true,
+		Retry:   IfUnanswered,
 		handle:  (*Server).getValue,
 	}
 	KVPut = Endpoint[PutValue, SizedValue]{
@@ -121,7 +121,7 @@ var (
 		Owner:   func(q *PutValue) *string { return &q.Owner },
 		Guarded: true,
 		Audit:   true,
-		Retry:   true,
+		Retry:   IfRefused,
 		handle:  (*Server).putValue,
 	}
 	KVRemove = Endpoint[OwnerKey, SizedValue]{
@@ -130,7 +130,7 @@ var (
 		Owner:   func(q *OwnerKey) *string { return &q.Owner },
 		Guarded: true,
 		Audit:   true,
-		Retry:   true,
+		Retry:   IfRefused,
 		handle:  (*Server).removeKey,
 	}
 	ObjectsList = Endpoint[ListObjects, ObjectList]{
@@ -138,7 +138,7 @@ var (
 		Doc:     "Lists objects of a bucket.",
 		Owner:   func(q *ListObjects) *string { return &q.Owner },
 		Guarded: true,
-		Retry:   true,
+		Retry:   IfUnanswered,
 		handle:  (*Server).listObjects,
 	}
 	ObjectsGet = Endpoint[GetObject, GotObject]{
@@ -146,7 +146,7 @@ var (
 		Doc:     "Returns an object, with a part of its data if that is asked for.",
 		Owner:   func(q *GetObject) *string { return &q.Owner },
 		Guarded: true,
-		Retry:   true,
+		Retry:   IfUnanswered,
 		handle:  (*Server).getObject,
 	}
 	ObjectsPut = Endpoint[PutObject, SizedObject]{
@@ -155,7 +155,7 @@ var (
 		Owner:   func(q *PutObject) *string { return &q.Owner },
 		Guarded: true,
 		Audit:   true,
-		Retry:   true,
+		Retry:   IfRefused,
 		handle:  (*Server).putObject,
 	}
 	ObjectsRemove = Endpoint[OwnerObject, SizedObject]{
@@ -164,7 +164,7 @@ var (
 		Owner:   func(q *OwnerObject) *string { return &q.Owner },
 		Guarded: true,
 		Audit:   true,
-		Retry:   true,
+		Retry:   IfRefused,
 		handle:  (*Server).removeObject,
 	}
 	AuditRecords = Endpoint[ListAudit, AuditList]{
