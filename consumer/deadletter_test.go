@@ -138,7 +138,13 @@ func TestListFiltersAndReplay(t *testing.T) {
 	require.Len(t, letters(t, dl, deadletter.Filter{Owner: "a", Limit: 2}), 2)
 	require.Len(t, letters(t, dl, deadletter.Filter{Reason: events.ReasonTimeout}), 0)
 	require.Len(t, letters(t, dl, deadletter.Filter{Kind: "task", Worker: "w", Reason: events.ReasonException}), 4)
-	require.Len(t, letters(t, dl, deadletter.Filter{Since: all[2].At}), 4-2)
+	since := 0 // letters of different owners may be stored in another order than their events ended
+	for _, l := range all {
+		if !l.At.Before(all[2].At) {
+			since++
+		}
+	}
+	require.Len(t, letters(t, dl, deadletter.Filter{Since: all[2].At}), since)
 	require.Empty(t, letters(t, dl, deadletter.Filter{Since: time.Now().Add(time.Hour)}))
 	_, err := dl.Get(t.Context(), 99)
 	require.ErrorIs(t, err, deadletter.ErrNoDeadLetter)

@@ -86,7 +86,9 @@ func TestSchedulesTickByThemselves(t *testing.T) {
 	require.Eventually(t, func() bool { return last() != was }, patience, tick)
 
 	require.Zero(t, f.Pinwheel("workers", "rm", "acme/w").Code)
-	require.Equal(t, "WORKER  NAME  SCHEDULE  LAST  NEXT\n", f.Pinwheel("schedules", "ls").Out)
+	require.Eventually(t, func() bool {
+		return f.Pinwheel("schedules", "ls").Out == "WORKER  NAME  SCHEDULE  LAST  NEXT\n"
+	}, patience, tick, "the processes of the fleet hear of it")
 }
 
 func TestSchedulesThatAreWrongAreRefused(t *testing.T) {

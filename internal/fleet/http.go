@@ -221,8 +221,7 @@ func (s *httpServer) close() {
 
 // sharedSockets are what a supervisor opens for its children. It accepts no connections itself.
 type sharedSockets struct {
-	http  net.Listener // nil = none
-	files []*os.File   // of children; the first is httpDescriptor
+	http *net.TCPListener // nil = none
 }
 
 func openSockets(cfg config.Config) (*sharedSockets, error) {
@@ -230,16 +229,11 @@ func openSockets(cfg config.Config) (*sharedSockets, error) {
 	if cfg.HTTPAddr == "" {
 		return s, nil
 	}
-	var err error
-	if s.http, err = listenHTTP(cfg); err != nil {
-		return nil, err
-	}
-	f, err := s.http.(*net.TCPListener).File() //nolint:errcheck,forcetypeassert // it listens on tcp
+	l, err := listenHTTP(cfg)
 	if err != nil {
-		_ = s.http.Close()
 		return nil, err
 	}
-	s.files = []*os.File{f}
+	s.http = l.(*net.TCPListener) //nolint:errcheck,forcetypeassert // it listens on tcp
 	return s, nil
 }
 
@@ -251,9 +245,21 @@ func (s *sharedSockets) addr() string {
 	return s.http.Addr().String()
 }
 
+// forChild returns descriptors for one child; the first is httpDescriptor. The caller closes them. It fails after close.
+// Each child has its own, because close may be called while a child starts.
+func (s *sharedSockets) forChild() ([]*os.File, error) {
+	if s.http == nil {
+		return nil, nil
+	}
+	f, err := s.http.File()
+	if err != nil {
+		return nil, fmt.Errorf("the socket for HTTP requests: %w", err)
+	}
+	return []*os.File{f}, nil
+}
+
 func (s *sharedSockets) close() {
 	if s.http != nil {
 		_ = s.http.Close()
-		_ = s.files[0].Close()
 	}
 }

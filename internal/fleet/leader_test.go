@@ -55,7 +55,6 @@ func TestNotReadyWithoutALeader(t *testing.T) {
 	cfg.NatsURL = c.URL((leader + 1) % 3)
 	require.Eventually(t, func() bool {
 		_, out = runDoctor(t, cfg)
-		return strings.Contains(out, "is offline")
-	}, long, time.Second)
-	require.NotContains(t, out, "is behind")
+		return strings.Contains(out, "is offline") && !strings.Contains(out, "is behind")
+	}, long, time.Second, "a server that has ended is offline, not behind; the two others may be behind for a while")
 }

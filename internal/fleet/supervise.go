@@ -122,21 +122,25 @@ func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Wr
 	crashes := &crashes{log: log, lives: map[string]life{}}
 	c.Ended = crashes.take
 	c.Command = func(process int, socket string) supervisor.Command {
-		files := sockets.files
+		files, err := sockets.forChild()
+		if err != nil {
+			return supervisor.Command{Err: err}
+		}
+		started := func() {}
 		env := append(environ[:len(environ):len(environ)], fmt.Sprintf("%s=%d:%s", childVariable, process, socket))
 		if cfg.Embeds() {
 			env = append(env, embeddedVariable+"=yes")
 		}
-		if sockets.http != nil {
-			env = append(env, httpVariable+"=yes")
+		if len(files) > 0 {
+			env, started = append(env, httpVariable+"=yes"), func() { _ = files[0].Close() }
 		}
 		instance, note := crashes.begin(socket)
 		env = append(env, instanceVariable+"="+instance)
 		if note != nil {
 			env = append(env, fmt.Sprintf("%s=%d", noteVariable, firstDescriptor+len(files)))
-			files = append(files[:len(files):len(files)], note)
+			files = append(files, note)
 		}
-		return supervisor.Command{Path: executable, Args: []string{"serve"}, Env: env, Files: files}
+		return supervisor.Command{Path: executable, Args: []string{"serve"}, Env: env, Files: files, Started: started}
 	}
 	if s.Supervisor, err = supervisor.Open(c); err != nil {
 		return nil, err

@@ -50,7 +50,13 @@ func startTower(t *testing.T, env ...string) *tower {
 	out, err := s.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())
-	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		if t.Failed() {
+			t.Log("what the processes wrote that is not JSON, such as a data race:\n" + s.unstructured())
+		}
+	})
 	up := make(chan struct{})
 	go s.read(out, up)
 	select {
@@ -81,6 +87,16 @@ func (s *tower) log() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lines
+}
+
+// unstructured returns the lines of the log that are not JSON.
+func (s *tower) unstructured() (text string) {
+	for _, line := range s.log() {
+		if plain, ok := line["not JSON"].(string); ok {
+			text += plain + "\n"
+		}
+	}
+	return text
 }
 
 func (s *tower) get(path string) (int, []byte) {

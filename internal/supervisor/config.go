@@ -48,6 +48,10 @@ type Command struct {
 	Env  []string
 	// Files are open in the process as file descriptors 3, 4, ….
 	Files []*os.File
+	// Err is why there is no command now. nil = there is one.
+	Err error
+	// Started is called when the process has started or could not be started. nil = not called.
+	Started func()
 }
 
 // End is how a process ended.

@@ -52,7 +52,14 @@ func (c *child) start(ctx context.Context) (*process, error) {
 		c.cfg.Output(c.index, line)
 	}}
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
+	err := what.Err
+	if err == nil {
+		err = cmd.Start()
+	}
+	if what.Started != nil {
+		what.Started()
+	}
+	if err != nil {
 		stop()
 		c.tellEnd(p, End{Code: -1})
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -242,6 +243,27 @@ func TestAFaultThatStaysEndsAll(t *testing.T) {
 	require.NoError(t, b.Ready(t.Context()))
 	b.stop()
 	require.NoError(t, b.ended)
+}
+
+// A child whose command cannot be made is tried again, and each attempt is told when it is over.
+func TestCommandsThatFailAreTriedAgain(t *testing.T) {
+	var failed, started atomic.Int32
+	b := start(t, "serve", func(c *Config) {
+		command := c.Command
+		c.Command = func(process int, socket string) Command {
+			cmd := command(process, socket)
+			cmd.Started = func() { started.Add(1) }
+			if process == 1 && failed.Load() < 2 {
+				failed.Add(1)
+				cmd.Err = errors.New("no descriptor")
+			}
+			return cmd
+		}
+	})
+	b.eventually(func() bool { return len(b.PIDs()) == 2 })
+	require.Equal(t, 2.0, b.restarts(1))
+	b.stop()
+	require.EqualValues(t, 2+2, started.Load())
 }
 
 func TestStubbornChildIsKilled(t *testing.T) {
