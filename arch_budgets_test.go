@@ -28,23 +28,23 @@ type allowance struct {
 
 // manyMethods are the types that may have more methods and functions: "package.Type".
 var manyMethods = map[string]allowance{
-	"events.Subjects":         {61, "a short method for each subject and each stream name of the contract", ""},
-	"isolates.thread":         {60, "replies, and what ends a run, become types", "2026-12"},
-	"internal/cli.env":        {131, "a function for each command: they move to the types of what they show", "2026-12"},
-	"internal/control.Server": {61, "a method for each endpoint that only a process answers", "2026-12"},
-	"internal/console.call":   {64, "a function for each page", "2026-12"},
+	"events.Subjects":                 {61, "a short method for each subject and each stream name of the contract", ""},
+	"isolates.thread":                 {60, "replies, and what ends a run, become types", "2026-12"},
+	"internal/operate/cli.env":        {131, "a function for each command: they move to the types of what they show", "2026-12"},
+	"internal/operate/control.Server": {61, "a method for each endpoint that only a process answers", "2026-12"},
+	"internal/operate/console.call":   {64, "a function for each page", "2026-12"},
 }
 
 // manyFields are the structs that may have more fields.
 var manyFields = map[string]allowance{
-	"consumer.Consumer":      {26, "it wires the parts of consumer", ""},
-	"dispatch.owner":         {31, "counts of its gates and of the fair queue move to these", "2026-12"},
-	"events.Event":           {37, "what one process knows of an event moves to its delivery", "2026-12"},
-	"events.LetterJSON":      {28, "the JSON of a letter, as users see it", ""},
-	"internal/fleet.Process": {41, "it wires a process", "2026-12"},
-	"isolates.Pool":          {38, "limits become types of their own", "2026-12"},
-	"isolates.run":           {44, "limits, and what was decided about the event, become types", "2026-12"},
-	"isolates.thread":        {26, "reports become a type", "2026-12"},
+	"consumer.Consumer":              {26, "it wires the parts of consumer", ""},
+	"dispatch.owner":                 {31, "counts of its gates and of the fair queue move to these", "2026-12"},
+	"events.Event":                   {37, "what one process knows of an event moves to its delivery", "2026-12"},
+	"events.LetterJSON":              {28, "the JSON of a letter, as users see it", ""},
+	"internal/process/fleet.Process": {41, "it wires a process", "2026-12"},
+	"isolates.Pool":                  {38, "limits become types of their own", "2026-12"},
+	"isolates.run":                   {44, "limits, and what was decided about the event, become types", "2026-12"},
+	"isolates.thread":                {26, "reports become a type", "2026-12"},
 }
 
 // manyFiles are the packages that may have more files.
@@ -53,21 +53,21 @@ var manyFiles = map[string]allowance{
 	"loadtest": {36, "what measures HTTP is still beside what measures events", "2026-12"},
 	"events":   {36, "a file for each noun of the contract", "2026-12"},
 	// Bundling (build, project, importers, magic comments) is a room of its own, to be taken out.
-	"deploy":           {35, "it bundles sources, and stores versions, deployments, policies and secrets", "2026-12"},
-	"internal/control": {44, "a file for each group of endpoints", "2026-12"},
-	"internal/cli":     {46, "a file for each command, and for what it prints", "2026-12"},
+	"deploy":                   {35, "it bundles sources, and stores versions, deployments, policies and secrets", "2026-12"},
+	"internal/operate/control": {44, "a file for each group of endpoints", "2026-12"},
+	"internal/operate/cli":     {46, "a file for each command, and for what it prints", "2026-12"},
 }
 
 // goes are the functions that may have a go statement: "file:function". Other goroutines belong to a group that their
 // owner waits for (sync.WaitGroup.Go).
 var goes = map[string]string{
 	"events/client/live.go:start":                       "ends with the context of the call, which Close cancels",
-	"internal/gateway/websocket.go:talk":                "a WebSocket, which ends with the context of all; Drain and Close wait for it",
-	"internal/resources/watch.go:StopWatch":             "reads the channel of a stopped watch to its end, which nats.go closes",
-	"internal/supervisor/process.go:start":              "waits for the child process; `ended` is closed when it has ended",
-	"internal/supervisor/supervisor.go:any":             "one answer each into a buffered channel; they end with the context",
+	"internal/http/gateway/websocket.go:talk":           "a WebSocket, which ends with the context of all; Drain and Close wait for it",
+	"internal/lib/resources/watch.go:StopWatch":         "reads the channel of a stopped watch to its end, which nats.go closes",
+	"internal/process/supervisor/process.go:start":      "waits for the child process; `ended` is closed when it has ended",
+	"internal/process/supervisor/supervisor.go:any":     "one answer each into a buffered channel; they end with the context",
 	"internal/test/fleettest/fleettest.go:Start":        "tests: Stop waits for it",
-	"internal/cli/top.go:keys":                          "reads the terminal until the command ends",
+	"internal/operate/cli/top.go:keys":                  "reads the terminal until the command ends",
 	"isolates/bindingcall.go:callBinding":               "a call of its run, paid for in its bytes, which ends when the run does",
 	"isolates/body.go:pullPart":                         "a call of its run, which ends when the run does",
 	"isolates/upload.go:pipe":                           "a source of its run, which ends when the run does",

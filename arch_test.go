@@ -50,79 +50,89 @@ var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go
 // house lists every package. A package that is not listed is not allowed.
 var house = map[string]room{
 	"": {
-		rooms: []string{"internal/cli"},
-		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/audit",
-			"internal/bindings", "internal/certificates", "internal/config", "internal/control", "internal/gateway",
-			"internal/modulecheck", "internal/services", "internal/test/natstest", "internal/test/parallel",
-			"internal/supervisor", "internal/telemetry", "internal/workerlease", libProm, libZerolog, "github.com/nats-io/"},
+		rooms: []string{"internal/operate/cli"},
+		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/operate/audit",
+			"internal/env/bindings", "internal/http/certificates", "internal/process/config",
+			"internal/operate/control", "internal/http/gateway",
+			"internal/process/modulecheck", "internal/env/services", "internal/test/natstest", "internal/test/parallel",
+			"internal/process/supervisor", "internal/process/telemetry", "internal/process/workerlease",
+			libProm, libZerolog, "github.com/nats-io/"},
 	},
-	"events": {pure: true, rooms: []string{"internal/guard"}},
+	"events": {pure: true, rooms: []string{"internal/lib/guard"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
 	"events/lifecycle": {pure: true, rooms: []string{"events"}},
 	"events/client": {pure: true, rooms: []string{"events"}, libs: []string{libNATS},
-		tests: []string{"internal/natsd", "internal/test/natstest"}},
+		tests: []string{"internal/process/natsd", "internal/test/natstest"}},
 	"consumer": {
 		pure: true,
 		rooms: []string{
 			"consumer/attempts", "consumer/bodies", "consumer/bridge", "consumer/deadletter", "consumer/janitor",
 			"consumer/jsapi", "consumer/limit",
 			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle",
-			"internal/crashnote", "internal/guard", "internal/repeats", "internal/resources", "internal/stored",
+			"internal/process/crashnote", "internal/lib/guard", "internal/lib/repeats",
+			"internal/lib/resources", "internal/lib/stored",
 		},
-		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
-		tests: []string{"internal/doctor", "internal/natsd", "internal/test/natstest", "internal/test/parallel"},
+		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+		tests: []string{"internal/operate/doctor", "internal/process/natsd", "internal/test/natstest",
+			"internal/test/parallel"},
 	},
 	// Parts of consumer that store, find and park. None of them knows an event in flight.
-	"consumer/jsapi": {pure: true, rooms: []string{"events", "internal/guard", "internal/repeats", "internal/stored"},
+	"consumer/jsapi": {pure: true, rooms: []string{"events", "internal/lib/guard", "internal/lib/repeats",
+		"internal/lib/stored"},
 		libs: []string{libNATS, libBackoff}},
-	"consumer/limit": {pure: true, rooms: []string{"events", "internal/guard"}, libs: []string{"golang.org/x/time/rate"}},
-	"consumer/janitor": {pure: true, rooms: []string{"consumer/jsapi", "events", "internal/stored"},
+	"consumer/limit": {pure: true, rooms: []string{"events", "internal/lib/guard"},
+		libs: []string{"golang.org/x/time/rate"}},
+	"consumer/janitor": {pure: true, rooms: []string{"consumer/jsapi", "events", "internal/lib/stored"},
 		libs: []string{libNATS, libProm, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"consumer/storage": {
-		pure: true, rooms: []string{"consumer/jsapi", "events", "internal/guard", "internal/resources", "internal/stored"},
+		pure: true, rooms: []string{"consumer/jsapi", "events", "internal/lib/guard", "internal/lib/resources",
+			"internal/lib/stored"},
 		libs: []string{libNATS, libProm, libZerolog},
 	},
 	"consumer/attempts": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/crashnote",
-			"internal/resources", "internal/stored"}, libs: []string{libNATS, libZerolog},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/process/crashnote",
+			"internal/lib/resources", "internal/lib/stored"}, libs: []string{libNATS, libZerolog},
 		tests: []string{"internal/test/jsapitest"},
 	},
 	"consumer/results": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/lib/stored"},
 		libs:  []string{libNATS},
 		tests: []string{"consumer", "internal/test/jsapitest"},
 	},
 	"consumer/bodies": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "internal/guard", "internal/perowner",
-			"internal/resources", "internal/stored"}, libs: []string{libNATS, libProm, libZerolog},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "internal/lib/guard",
+			"internal/lib/perowner",
+			"internal/lib/resources", "internal/lib/stored"}, libs: []string{libNATS, libProm, libZerolog},
 	},
 	"consumer/bridge": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events", "internal/perowner"},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events",
+			"internal/lib/perowner"},
 		libs:  []string{libNATS, libProm, libZerolog},
-		tests: []string{"internal/stored", "internal/test/jsapitest"},
+		tests: []string{"internal/lib/stored", "internal/test/jsapitest"},
 	},
 	"consumer/deadletter": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/guard", "internal/resources",
-			"internal/stored"},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/lib/guard",
+			"internal/lib/resources",
+			"internal/lib/stored"},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/test/jsapitest"},
 	},
 	"consumer/parking": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/stored"},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/lib/stored"},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 	},
 	"consumer/schedule": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/cron", "internal/guard",
-			"internal/perowner", "internal/stored"},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/lib/cron", "internal/lib/guard",
+			"internal/lib/perowner", "internal/lib/stored"},
 		libs:  []string{libNATS, libProm, libZerolog},
-		tests: []string{"consumer", "events/lifecycle", "internal/natsd", "internal/test/natstest"},
+		tests: []string{"consumer", "events/lifecycle", "internal/process/natsd", "internal/test/natstest"},
 	},
-	"dispatch": {pure: true, rooms: []string{"events", "events/lifecycle", "internal/guard"},
+	"dispatch": {pure: true, rooms: []string{"events", "events/lifecycle", "internal/lib/guard"},
 		libs: []string{libBackoff, libProm, libZerolog}},
 	"isolates": {
-		rooms: []string{"events", "events/lifecycle", "internal/crashnote", "internal/guard", "isolates/bindings",
+		rooms: []string{"events", "events/lifecycle", "internal/process/crashnote", "internal/lib/guard", "isolates/bindings",
 			"isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/pipe",
-			"isolates/v8x", "internal/sourcemap"},
+			"isolates/v8x", "internal/lib/sourcemap"},
 		libs: []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix",
 			"rogchap.com/v8go"},
 		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild},
@@ -130,7 +140,7 @@ var house = map[string]room{
 	// Go halves of the bindings in env.
 	"isolates/bindings": {rooms: []string{"events", "events/lifecycle", "isolates/egress", "isolates/v8x"}},
 	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
-	"isolates/egress": {pure: true, rooms: []string{"internal/guard"}, libs: []string{"github.com/gorilla/websocket"}},
+	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard"}, libs: []string{"github.com/gorilla/websocket"}},
 	"isolates/pipe":   {pure: true, rooms: []string{"events"}},
 	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
 	// Long operations beside the pinned threads.
@@ -141,119 +151,133 @@ var house = map[string]room{
 	"isolates/offload/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/offload/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
-		pure: true, rooms: []string{"deploy/assets", "deploy/fileroutes", "deploy/manifest", "events", "internal/assetstore",
-			"internal/guard", "internal/resources", "internal/secrets", "internal/sourcemap", "internal/stored"},
+		pure: true, rooms: []string{"deploy/assets", "deploy/fileroutes", "deploy/manifest", "events",
+			"internal/env/assetstore",
+			"internal/lib/guard", "internal/lib/resources", "internal/env/secrets", "internal/lib/sourcemap",
+			"internal/lib/stored"},
 		libs: []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
-		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer,
+		tests: []string{"internal/process/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer,
 			"github.com/nats-io/nkeys"},
 	},
 	// Formats of manifests. It reads no files.
 	"deploy/manifest": {
-		pure: true, rooms: []string{"events", "internal/cron"}, libs: []string{"github.com/tidwall/jsonc",
+		pure: true, rooms: []string{"events", "internal/lib/cron"}, libs: []string{"github.com/tidwall/jsonc",
 			"go.yaml.in/yaml/v3", "github.com/pelletier/go-toml/v2"},
 		tests: []string{"github.com/santhosh-tekuri/jsonschema/v6"},
 	},
 	// Which file answers which path. It stores nothing, and knows no NATS.
 	"deploy/fileroutes": {pure: true},
-	"deploy/assets": {pure: true, rooms: []string{"events", "internal/guard"},
+	"deploy/assets": {pure: true, rooms: []string{"events", "internal/lib/guard"},
 		libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
-	"internal/assetserver": {pure: true, rooms: []string{"deploy/assets", "events"}},
-	"internal/assetstore": {
-		pure: true, rooms: []string{"deploy/assets", "internal/guard", "internal/resources", "internal/turns"},
+	"internal/http/assetserver": {pure: true, rooms: []string{"deploy/assets", "events"}},
+	"internal/env/assetstore": {
+		pure: true, rooms: []string{"deploy/assets", "internal/lib/guard", "internal/lib/resources", "internal/lib/turns"},
 		libs:  []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
 		tests: []string{"internal/test/natstest"},
 	},
 	// Encrypts and decrypts secrets. It stores nothing, and knows no NATS.
-	"internal/secrets":   {pure: true, rooms: []string{"events"}, libs: []string{libAge}},
-	"internal/dotenv":    {pure: true},
-	"internal/localhost": {pure: true},
+	"internal/env/secrets":    {pure: true, rooms: []string{"events"}, libs: []string{libAge}},
+	"internal/env/dotenv":     {pure: true},
+	"internal/http/localhost": {pure: true},
 	// Certificates by ACME. It does not know the gateway.
-	"internal/certificates": {
-		pure: true, rooms: []string{"internal/resources", "internal/secrets"}, libs: []string{libNATS, libProm, libZerolog,
+	"internal/http/certificates": {
+		pure: true, rooms: []string{"internal/lib/resources", "internal/env/secrets"}, libs: []string{libNATS,
+			libProm, libZerolog,
 			"golang.org/x/crypto/acme", "golang.org/x/net/publicsuffix"},
-		tests: []string{"internal/natsd", "internal/test/acmetest", "internal/test/natstest", libAge},
+		tests: []string{"internal/process/natsd", "internal/test/acmetest", "internal/test/natstest", libAge},
 	},
-	"internal/cron": {pure: true, libs: []string{libCron}},
+	"internal/lib/cron": {pure: true, libs: []string{libCron}},
 	// What owners share: rates, and queues that are drained in turn.
-	"internal/perowner": {pure: true, rooms: []string{"internal/guard"}, libs: []string{"golang.org/x/time/rate",
+	"internal/lib/perowner": {pure: true, rooms: []string{"internal/lib/guard"}, libs: []string{"golang.org/x/time/rate",
 		"golang.org/x/sys/unix"}},
 	// Guards that a test can switch off. Any room may import it.
-	"internal/guard":   {pure: true},
-	"internal/repeats": {pure: true, libs: []string{libZerolog}},
+	"internal/lib/guard":   {pure: true},
+	"internal/lib/repeats": {pure: true, libs: []string{libZerolog}},
 	// The only reader of PINWHEEL_* variables.
-	"internal/config": {
-		pure: true, rooms: []string{"events", "internal/supervisor"},
+	"internal/process/config": {
+		pure: true, rooms: []string{"events", "internal/process/supervisor"},
 		libs: []string{libNATS, libZerolog, "github.com/kelseyhightower/envconfig", "github.com/mattn/go-isatty",
 			"github.com/synadia-io/orbit.go/natscontext"},
 	},
 	// Shared by commands, endpoints and all other code that controls a fleet. It has no V8, and no command line.
-	"internal/control": {
+	"internal/operate/control": {
 		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets",
-			"events", "internal/audit", "internal/bindings", "internal/perowner", "internal/resources", "internal/secrets",
-			"internal/stored", "internal/tail"},
+			"events", "internal/operate/audit", "internal/env/bindings", "internal/lib/perowner",
+			"internal/lib/resources", "internal/env/secrets",
+			"internal/lib/stored", "internal/operate/tail"},
 		// the NATS service requires a semantic version
 		libs:  []string{libNATS, libProm, libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/jsapitest", "internal/test/natstest"},
 	},
 	// What KV and objects bindings do. It knows no V8.
-	"internal/bindings": {
-		pure: true, rooms: []string{"events", "events/lifecycle", "internal/resources", "internal/stored"},
+	"internal/env/bindings": {
+		pure: true, rooms: []string{"events", "events/lifecycle", "internal/lib/resources", "internal/lib/stored"},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
-		tests: []string{"internal/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer},
+		tests: []string{"internal/process/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer},
 	},
 	// What a fleet does, for people. pinwheel top and the console show it.
-	"internal/flow": {pure: true, rooms: []string{"internal/control"}, libs: []string{libNATS}},
+	"internal/operate/flow": {pure: true, rooms: []string{"internal/operate/control"}, libs: []string{libNATS}},
 	// Pages for operators. It asks the fleet by its control endpoints.
-	"internal/console": {
-		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/audit", "internal/control", "internal/doctor",
-			"internal/flow", "internal/localhost", "internal/tail"},
+	"internal/operate/console": {
+		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/operate/audit",
+			"internal/operate/control", "internal/operate/doctor",
+			"internal/operate/flow", "internal/http/localhost", "internal/operate/tail"},
 		libs: []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
-		tests: []string{"internal/config", "internal/gateway", "internal/modulecheck", "internal/test/fleettest",
+		tests: []string{"internal/process/config", "internal/http/gateway", "internal/process/modulecheck",
+			"internal/test/fleettest",
 			"internal/test/parallel"},
 	},
-	"internal/audit": {pure: true, rooms: []string{"events", "internal/resources", "internal/stored"},
+	"internal/operate/audit": {pure: true, rooms: []string{"events", "internal/lib/resources", "internal/lib/stored"},
 		libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
-	"internal/tail":  {pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{"golang.org/x/time/rate"}},
-	"internal/admin": {pure: true, rooms: []string{"internal/localhost"}, libs: []string{libProm}},
+	"internal/operate/tail": {pure: true, rooms: []string{"events", "events/lifecycle"},
+		libs: []string{"golang.org/x/time/rate"}},
+	"internal/process/admin": {pure: true, rooms: []string{"internal/http/localhost"}, libs: []string{libProm}},
 	// The only room that knows OpenTelemetry.
-	"internal/telemetry": {
+	"internal/process/telemetry": {
 		pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{libOtel, libProm, libZerolog,
 			"golang.org/x/time/rate"},
 		tests: []string{"internal/test/otlptest"},
 	},
 	// HTTP in front of direct events. It knows neither NATS nor V8.
-	"internal/gateway": {
-		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/assetserver", "internal/eventid",
-			"internal/guard", "internal/localhost", "internal/repeats"}, libs: []string{"github.com/gorilla/websocket", libProm,
+	"internal/http/gateway": {
+		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/http/assetserver",
+			"internal/lib/eventid",
+			"internal/lib/guard", "internal/http/localhost", "internal/lib/repeats"},
+		libs: []string{"github.com/gorilla/websocket", libProm,
 			libZerolog, "golang.org/x/crypto/acme", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec"},
 	},
 	// Service calls: events of this process that workers send to others of their owner.
-	"internal/services": {rooms: []string{"events", "events/lifecycle", "internal/eventid", "isolates/egress"},
+	"internal/env/services": {rooms: []string{"events", "events/lifecycle", "internal/lib/eventid", "isolates/egress"},
 		libs: []string{libProm}},
-	"internal/eventid": {pure: true, rooms: []string{"internal/guard"}},
+	"internal/lib/eventid": {pure: true, rooms: []string{"internal/lib/guard"}},
 	// Loads modules of owners in processes of their own.
-	"internal/modulecheck": {
+	"internal/process/modulecheck": {
 		rooms: []string{"events", "events/lifecycle", "isolates"}, libs: []string{"golang.org/x/sys/unix"},
 	},
-	"internal/workerlease": {
-		pure: true, rooms: []string{"events", "internal/resources"}, libs: []string{libNATS, libProm, libZerolog,
+	"internal/process/workerlease": {
+		pure: true, rooms: []string{"events", "internal/lib/resources"}, libs: []string{libNATS, libProm, libZerolog,
 			"golang.org/x/time/rate"},
 		tests: []string{"dispatch", "events/lifecycle", "internal/test/natstest", "internal/test/parallel"},
 	},
 	// Connects the rooms of an event.
-	"internal/fleet": {
+	"internal/process/fleet": {
 		rooms: []string{
-			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates", "internal/admin",
-			"internal/assetserver", "internal/assetstore", "internal/audit", "internal/bindings", "internal/certificates",
-			"internal/config", "internal/control", "internal/crashnote", "internal/doctor",
-			"internal/gateway", "internal/guard", "internal/inventory", "internal/modulecheck", "internal/natsd",
-			"internal/repeats", "internal/secrets", "internal/services", "internal/supervisor", "internal/tail",
-			"internal/telemetry", "internal/workerlease",
+			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates",
+			"internal/process/admin",
+			"internal/http/assetserver", "internal/env/assetstore", "internal/operate/audit",
+			"internal/env/bindings", "internal/http/certificates",
+			"internal/process/config", "internal/operate/control", "internal/process/crashnote", "internal/operate/doctor",
+			"internal/http/gateway", "internal/lib/guard", "internal/process/inventory",
+			"internal/process/modulecheck", "internal/process/natsd",
+			"internal/lib/repeats", "internal/env/secrets", "internal/env/services",
+			"internal/process/supervisor", "internal/operate/tail",
+			"internal/process/telemetry", "internal/process/workerlease",
 		},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{
-			"consumer/deadletter", "internal/cli", "internal/fleet", "internal/resources", "internal/stored",
+			"consumer/deadletter", "internal/operate/cli", "internal/process/fleet", "internal/lib/resources",
+			"internal/lib/stored",
 			"internal/test/acmetest", "internal/test/natstest", "internal/test/otlptest", "internal/test/parallel",
 			"internal/test/testcert", libNATSServer, libOtel + "proto/otlp", "github.com/nats-io/jwt/v2",
 			"github.com/nats-io/nkeys",
@@ -261,48 +285,53 @@ var house = map[string]room{
 			"github.com/compose-spec/compose-go/v2",
 		},
 	},
-	"internal/cli": {
+	"internal/operate/cli": {
 		rooms: []string{
 			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events",
-			"events/client", "events/lifecycle", "isolates", "internal/audit", "internal/bindings", "internal/config",
-			"internal/console", "internal/control", "internal/doctor", "internal/dotenv", "internal/fleet", "internal/flow",
-			"internal/inventory", "internal/modulecheck", "internal/secrets", "internal/stored", "internal/tail",
+			"events/client", "events/lifecycle", "isolates", "internal/operate/audit", "internal/env/bindings",
+			"internal/process/config",
+			"internal/operate/console", "internal/operate/control", "internal/operate/doctor",
+			"internal/env/dotenv", "internal/process/fleet", "internal/operate/flow",
+			"internal/process/inventory", "internal/process/modulecheck", "internal/env/secrets",
+			"internal/lib/stored", "internal/operate/tail",
 		},
 		libs: []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff", "github.com/mattn/go-isatty",
 			"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
-		tests: []string{"internal/resources", "internal/test/natstest", "internal/test/parallel", "internal/test/fleettest",
+		tests: []string{"internal/lib/resources", "internal/test/natstest", "internal/test/parallel",
+			"internal/test/fleettest",
 			"golang.org/x/sys/unix"},
 	},
 	// Shared by the two rooms that store data in JetStream.
-	"internal/inventory": {
+	"internal/process/inventory": {
 		rooms: []string{
-			"consumer", "deploy", "events", "internal/assetstore", "internal/audit", "internal/bindings",
-			"internal/certificates", "internal/config", "internal/resources", "internal/workerlease",
+			"consumer", "deploy", "events", "internal/env/assetstore", "internal/operate/audit", "internal/env/bindings",
+			"internal/http/certificates", "internal/process/config", "internal/lib/resources", "internal/process/workerlease",
 		},
 		libs: []string{libNATS, libZerolog},
 	},
-	"internal/resources": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS, libZerolog},
+	"internal/lib/resources": {pure: true, rooms: []string{"internal/lib/guard"}, libs: []string{libNATS, libZerolog},
 		tests: []string{"internal/test/natstest"}},
 	// The only reader of stored messages.
-	"internal/stored": {pure: true, rooms: []string{"internal/guard"}, libs: []string{libNATS},
+	"internal/lib/stored": {pure: true, rooms: []string{"internal/lib/guard"}, libs: []string{libNATS},
 		tests: []string{"internal/test/natstest"}},
 	// It only reads: NATS, and the resources that the rooms declare.
-	"internal/doctor": {
-		pure: true, rooms: []string{"events", "internal/resources", "internal/stored"}, libs: []string{libNATS},
+	"internal/operate/doctor": {
+		pure: true, rooms: []string{"events", "internal/lib/resources", "internal/lib/stored"}, libs: []string{libNATS},
 		tests: []string{"consumer", "deploy", "events/lifecycle", "internal/test/natstest", "internal/test/parallel",
 			libNATSServer, libZerolog},
 	},
-	"internal/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog, "golang.org/x/sys/unix"},
+	"internal/process/natsd": {pure: true, libs: []string{libNATSServer, libNATS, libZerolog, "golang.org/x/sys/unix"},
 		tests: []string{"internal/test/natstest"}},
-	// Separate from internal/fleet because it must never depend on V8: it survives crashes of V8.
-	"internal/supervisor": {
+	// Separate from internal/process/fleet because it must never depend on V8: it survives crashes of V8.
+	"internal/process/supervisor": {
 		pure: true, libs: []string{libBackoff, libProm, libZerolog, "github.com/prometheus/client_model/go",
 			"github.com/prometheus/common/expfmt"},
 	},
 	// What ran in a process that has died. The supervisor reads it.
-	"internal/crashnote": {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/sys/unix"}},
-	"internal/sourcemap": {pure: true, libs: []string{"github.com/go-sourcemap/sourcemap"}, tests: []string{libEsbuild}},
-	"internal/turns":     {pure: true}, // rooms that work for owners share it
+	"internal/process/crashnote": {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/sys/unix"}},
+	"internal/lib/sourcemap": {pure: true, libs: []string{"github.com/go-sourcemap/sourcemap"},
+		tests: []string{libEsbuild}},
+	"internal/lib/turns": {pure: true}, // rooms that work for owners share it
 
 	// For tests only: no row above lists them under rooms.
 	"internal/test/endless":  {pure: true},
@@ -316,34 +345,41 @@ var house = map[string]room{
 	},
 	"internal/test/acmetest": {pure: true, rooms: []string{"internal/test/natstest"},
 		libs: append([]string{libPebble}, testLibs...)},
-	"internal/test/natstest": {pure: true, rooms: []string{"internal/natsd"},
+	"internal/test/natstest": {pure: true, rooms: []string{"internal/process/natsd"},
 		libs: append([]string{libNATS, libNATSServer}, testLibs...)},
 	"internal/test/fleettest": {
-		rooms: []string{"internal/cli", "internal/config", "internal/fleet", "internal/test/natstest"},
-		libs:  append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
+		rooms: []string{"internal/operate/cli", "internal/process/config", "internal/process/fleet",
+			"internal/test/natstest"},
+		libs: append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
 	},
 	"internal/test/compat": {
 		pure: true, tests: []string{
-			"deploy", "events", "events/client", "internal/cli", "internal/config", "internal/dotenv", "internal/test/fleettest",
+			"deploy", "events", "events/client", "internal/operate/cli", "internal/process/config",
+			"internal/env/dotenv", "internal/test/fleettest",
 			"internal/test/natstest",
 			"internal/test/parallel", "internal/test/testcert", libNATS, libNATSServer, "github.com/nats-io/nkeys",
 		},
 	},
 	"internal/test/browser": {
-		pure: true, tests: []string{"events", "internal/cli", "internal/config", "internal/modulecheck",
+		pure: true, tests: []string{"events", "internal/operate/cli", "internal/process/config",
+			"internal/process/modulecheck",
 			"internal/test/fleettest", libNATS, "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
 	},
 
 	"internal/test/newbinding": {pure: true, tests: []string{"internal/test/fleettest"}},
 
 	"internal/test/guarantees": {
-		pure: true, tests: []string{"consumer", "consumer/deadletter", "events", "internal/resources", "internal/cli",
-			"internal/config", "internal/modulecheck", "internal/natsd", "internal/test/natstest", libNATS},
+		pure: true, tests: []string{"consumer", "consumer/deadletter", "events", "internal/lib/resources",
+			"internal/operate/cli",
+			"internal/process/config", "internal/process/modulecheck", "internal/process/natsd",
+			"internal/test/natstest", libNATS},
 	},
 
 	"internal/test/hostileowners": {
-		tests: []string{"consumer", "consumer/deadletter", "events", "events/client", "internal/cli", "internal/config",
-			"internal/control", "internal/guard", "internal/modulecheck", "internal/test/natstest", "internal/test/parallel",
+		tests: []string{"consumer", "consumer/deadletter", "events", "events/client", "internal/operate/cli",
+			"internal/process/config",
+			"internal/operate/control", "internal/lib/guard", "internal/process/modulecheck",
+			"internal/test/natstest", "internal/test/parallel",
 			libNATS, libNATSServer, "github.com/prometheus/common"},
 	},
 
@@ -383,22 +419,22 @@ var longFiles, longFunctions = map[string]string{}, map[string]string{}
 
 // sleeps are the tests that may call time.Sleep. They must not use it to wait for something to happen.
 var sleeps = map[string]string{
-	"consumer/attempts_test.go":      "the sleep is the handler's work, longer than the lease",
-	"consumer/bench_test.go":         "the sleep is the publisher's, while the stream is full",
-	"consumer/overtake_test.go":      "the sleep is the handler's work",
-	"consumer/puller_test.go":        "the sleep is the handler's work",
-	"consumer/delay_test.go":         "the sleep is between two cancellations",
-	"internal/fleet/starved_test.go": "the sleep is the fault: so long the process stands still",
-	"isolates/eventsource_test.go":   "the sleep is a server's, between two writes",
-	"isolates/modes_test.go":         "the sleep is a server's, which answers later to some",
-	"internal/tail/hub_test.go":      "in a synctest bubble: the clock is fake",
-	"dispatch/batch_test.go":         "in a synctest bubble: the clock is fake",
-	"dispatch/calls_test.go":         "in a synctest bubble: the clock is fake",
-	"dispatch/dispatcher_test.go":    "in a synctest bubble: the clock is fake",
-	"dispatch/stay_test.go":          "in a synctest bubble: the clock is fake",
-	"dispatch/bans_test.go":          "in a synctest bubble: the clock is fake",
-	"dispatch/trials_test.go":        "in a synctest bubble: the clock is fake",
-	"dispatch/quarantine_test.go":    "in a synctest bubble: the clock is fake",
+	"consumer/attempts_test.go":              "the sleep is the handler's work, longer than the lease",
+	"consumer/bench_test.go":                 "the sleep is the publisher's, while the stream is full",
+	"consumer/overtake_test.go":              "the sleep is the handler's work",
+	"consumer/puller_test.go":                "the sleep is the handler's work",
+	"consumer/delay_test.go":                 "the sleep is between two cancellations",
+	"internal/process/fleet/starved_test.go": "the sleep is the fault: so long the process stands still",
+	"isolates/eventsource_test.go":           "the sleep is a server's, between two writes",
+	"isolates/modes_test.go":                 "the sleep is a server's, which answers later to some",
+	"internal/operate/tail/hub_test.go":      "in a synctest bubble: the clock is fake",
+	"dispatch/batch_test.go":                 "in a synctest bubble: the clock is fake",
+	"dispatch/calls_test.go":                 "in a synctest bubble: the clock is fake",
+	"dispatch/dispatcher_test.go":            "in a synctest bubble: the clock is fake",
+	"dispatch/stay_test.go":                  "in a synctest bubble: the clock is fake",
+	"dispatch/bans_test.go":                  "in a synctest bubble: the clock is fake",
+	"dispatch/trials_test.go":                "in a synctest bubble: the clock is fake",
+	"dispatch/quarantine_test.go":            "in a synctest bubble: the clock is fake",
 
 	"consumer/wholecluster_test.go":         "the sleep is a publisher's, before it tries again",
 	"consumer/parkbench_test.go":            "a benchmark looks at a backlog now and then, so as not to disturb it",
@@ -723,10 +759,10 @@ func TestTestsWaitForFacts(t *testing.T) {
 
 // dials are the tests that may call nats.Connect.
 var dials = map[string]string{
-	"deploy/example_test.go":              "an Example shows what users write",
-	"events/client/example_test.go":       "an Example shows what users write",
-	"events/client/example_fleet_test.go": "an Example shows what users write",
-	"internal/natsd/natsd_test.go":        "natstest imports natsd",
+	"deploy/example_test.go":               "an Example shows what users write",
+	"events/client/example_test.go":        "an Example shows what users write",
+	"events/client/example_fleet_test.go":  "an Example shows what users write",
+	"internal/process/natsd/natsd_test.go": "natstest imports natsd",
 }
 
 // nats.Connect gives up after two seconds. A busy machine may stand still for so long.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/cli"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 

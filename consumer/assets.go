@@ -17,8 +17,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
-	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/internal/crashnote"
+	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
 )
 
 // Config is the configuration of a Consumer. Start from DefaultConfig.

@@ -27,7 +27,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/internal/repeats"
+	"github.com/pinwheel-run/pinwheel/internal/lib/repeats"
 )
 
 // Consumer takes events from JetStream and settles them. Make it with New, start it with Run.

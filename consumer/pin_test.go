@@ -12,7 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/process/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 

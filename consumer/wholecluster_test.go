@@ -21,8 +21,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/internal/doctor"
-	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
+	"github.com/pinwheel-run/pinwheel/internal/operate/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -379,7 +379,7 @@ func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 }
 
 // TestTwoMakeTheSameBucketsInACluster has two connections make the same buckets and streams at once, as processes do
-// that start together. It is a test of internal/resources. It is here because a cluster takes seconds to start, and
+// that start together. It is a test of internal/lib/resources. It is here because a cluster takes seconds to start, and
 // other tests run meanwhile.
 func TestTwoMakeTheSameBucketsInACluster(t *testing.T) {
 	t.Parallel()
@@ -407,7 +407,7 @@ func TestTwoMakeTheSameBucketsInACluster(t *testing.T) {
 	}
 }
 
-// TestDoctorSeesAServerThatIsAway is a test of internal/doctor. It is here for the same reason.
+// TestDoctorSeesAServerThatIsAway is a test of internal/operate/doctor. It is here for the same reason.
 func TestDoctorSeesAServerThatIsAway(t *testing.T) {
 	t.Parallel()
 	cluster := natstest.StartCluster(t, 3)

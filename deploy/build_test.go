@@ -12,7 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/sourcemap"
+	"github.com/pinwheel-run/pinwheel/internal/lib/sourcemap"
 )
 
 func write(t testing.TB, path, text string) string {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/sourcemap"
+	"github.com/pinwheel-run/pinwheel/internal/lib/sourcemap"
 )
 
 // Checker loads a worker's module in a real isolate and reports which handlers it has. Of a module with a queue

@@ -16,8 +16,8 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assetstore"
-	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
 // Request says what to deploy, and as which worker.

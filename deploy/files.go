@@ -12,7 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assetstore"
+	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 )
 
 // noPages are files beside a manifest that are no files of a site.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pinwheel-run/pinwheel/internal/resources"
-	"github.com/pinwheel-run/pinwheel/internal/secrets"
+	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
 // Bounds of the buckets. JetStream reserves them.

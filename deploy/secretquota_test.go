@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/internal/secrets"
+	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 )
 
 // An owner has so many secrets, of so many bytes, for workers that exist and a few that do not.

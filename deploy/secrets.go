@@ -12,10 +12,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
-	"github.com/pinwheel-run/pinwheel/internal/resources"
-	"github.com/pinwheel-run/pinwheel/internal/secrets"
-	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 // BucketSecrets is the KV bucket of the secrets. The key is that of secrets.Name, the value an age ciphertext.

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
-	"github.com/pinwheel-run/pinwheel/internal/secrets"
+	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 )
 
 // SecretFollower gets what the bucket of secrets holds. One goroutine calls its methods.

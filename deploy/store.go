@@ -13,8 +13,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/assetstore"
-	"github.com/pinwheel-run/pinwheel/internal/resources"
+	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
 // Names of the buckets in JetStream, unless configured otherwise.

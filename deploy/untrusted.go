@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/pinwheel-run/pinwheel/internal/sourcemap"
+	"github.com/pinwheel-run/pinwheel/internal/lib/sourcemap"
 )
 
 // Bounds of a bundle that somebody else has made.

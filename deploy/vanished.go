@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 // vanish notes that the record of a worker is gone without the marker of a removal. Most likely no one wanted that: the

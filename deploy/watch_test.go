@@ -13,7 +13,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/process/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 

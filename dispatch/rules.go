@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 // SetPolicy sets what an owner may use from now on. The zero Policy restores the configured limits. Of a policy,

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 // Running reports the CPU time that an unfinished attempt has taken so far. Its owner is charged at once, so that a

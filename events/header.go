@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 // Header is the headers of a NATS message, with names as they were sent. It converts to and from nats.Header.

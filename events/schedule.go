@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Schedule says when a worker's scheduled handler runs by itself. Package internal/cron checks its expression.
+// Schedule says when a worker's scheduled handler runs by itself. Package internal/lib/cron checks its expression.
 type Schedule struct {
 	// Name identifies a schedule of a worker, in all its versions. By default the first is "1", the next "2".
 	Name string `json:"name"`

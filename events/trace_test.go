@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is not valid is no parent. The library of OpenTelemetry agrees (internal/telemetry, FuzzTraceParent).
+// What is not valid is no parent. The library of OpenTelemetry agrees (internal/process/telemetry, FuzzTraceParent).
 func TestTraceParent(t *testing.T) {
 	t.Parallel()
 	const valid = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

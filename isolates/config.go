@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/crashnote"
+	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 )
 

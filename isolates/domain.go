@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 // domain follows the URL standard's "domain to ASCII" with beStrict false: UTS 46, non-transitional.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/crashnote"
+	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
 )
 
 // The note of a process has the workers that its threads are in V8 for, also those whose turn has left its thread, and

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 	"github.com/pinwheel-run/pinwheel/isolates/pipe"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )

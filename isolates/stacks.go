@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
-	"github.com/pinwheel-run/pinwheel/internal/sourcemap"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/sourcemap"
 	"github.com/pinwheel-run/pinwheel/isolates/offload"
 )
 

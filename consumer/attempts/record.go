@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/crashnote"
-	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
+	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
 )
 
 // Record is the record, in the bucket PINWHEEL_ATTEMPTS, of an event that did not end with its first run. Deliveries

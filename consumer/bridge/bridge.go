@@ -15,7 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/perowner"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
 // Config is the configuration of a Bridge.

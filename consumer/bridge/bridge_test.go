@@ -15,7 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/bridge"
 	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 	"github.com/pinwheel-run/pinwheel/internal/test/jsapitest"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 // ErrChanged is the error of an edit when another edit, a replay or a removal came first.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 // maxLetterLine limits a line of an import, in bytes: a body has up to 8 MiB, and JSON may need six bytes for one byte.

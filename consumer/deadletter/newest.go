@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 // Window is a part of the stream of dead letters that Newest has read.

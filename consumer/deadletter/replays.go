@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/resources"
-	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 // ReplayState is the state of a replay.

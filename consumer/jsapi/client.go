@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pinwheel-run/pinwheel/internal/repeats"
-	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/lib/repeats"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 // Client is a connection to JetStream for the packages under consumer. All fields are set before it is used, and never

@@ -2,7 +2,7 @@ package jsapi
 
 import (
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 // Taken finds whose event has the message id of an event of owner. JetStream has answered that event's publish with

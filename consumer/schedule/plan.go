@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/cron"
+	"github.com/pinwheel-run/pinwheel/internal/lib/cron"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/cron"
-	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/lib/cron"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 // Store lists, pauses and cancels schedules and delayed events. It needs no running Consumer, and may be used by many

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/cron"
+	"github.com/pinwheel-run/pinwheel/internal/lib/cron"
 )
 
 // Ticker makes the events of schedules. Every process has one, and all of them try to make each tick. A tick's event

@@ -10,7 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 // book estimates how many bytes each owner has waiting in the streams of events and of parked events, of what this

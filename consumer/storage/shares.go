@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
-	"github.com/pinwheel-run/pinwheel/internal/stored"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 // shared is a stream of which each owner has a share: as much as is free. So a single owner gets half of it, and two

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 // pattern matches paths: :name is a piece of a segment that is not empty, * is any text. It compares segment by

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/cron"
+	"github.com/pinwheel-run/pinwheel/internal/lib/cron"
 )
 
 // MaxBytes is the longest text that Parse should be given, except for a package.json.

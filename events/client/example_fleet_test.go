@@ -10,7 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
-	"github.com/pinwheel-run/pinwheel/internal/natsd"
+	"github.com/pinwheel-run/pinwheel/internal/process/natsd"
 )
 
 // exampleFleet stands for Pinwheel in the examples: it answers each event as one worker would.

@@ -2,8 +2,8 @@
 // context makes on them.
 //
 // The folder js/bindings is the other half. A new kind of binding is a file there, a file with its methods in
-// internal/bindings, and three lines: a field in events.Bindings, its row in bindingKinds, and its line in
-// internal/bindings.New. internal/test/newbinding shows it.
+// internal/env/bindings, and three lines: a field in events.Bindings, its row in bindingKinds, and its line in
+// internal/env/bindings.New. internal/test/newbinding shows it.
 package bindings
 
 import (

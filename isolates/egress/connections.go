@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/internal/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/dotenv"
+	"github.com/pinwheel-run/pinwheel/internal/env/dotenv"
 )
 
 // dotenvReadsTheSame reads random texts made of parts by the function read of script, which uses the npm packages that

@@ -13,7 +13,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
-	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
 // fullBuckets has acme deploy versions until it is refused. The bucket of all versions is small. beta deploys

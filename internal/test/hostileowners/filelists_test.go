@@ -16,7 +16,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
-	"github.com/pinwheel-run/pinwheel/internal/control"
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
 // site deploys files for one owner by the requests of docs/reference/control.md, without the checks of the command.

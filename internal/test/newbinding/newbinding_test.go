@@ -17,14 +17,14 @@ import (
 const root = "../../.."
 
 // lines are what the kind takes in existing files: a field of events.Bindings, its row in bindingKinds, and its line in
-// internal/bindings.New. Each stands before the line that begins with before.
+// internal/env/bindings.New. Each stands before the line that begins with before.
 var lines = []struct{ file, before, line string }{
 	{"events/bindings.go", "\tNATS map[string]NATSSubjects ", "\tCounters map[string]string `json:\"counters,omitempty\"`"},
 	{
 		"events/bindings.go", "\t{BindingNATS, ",
 		"\t{\"counters\", \"counter\", func(b *Bindings) values { return (*textValues)(&b.Counters) }, names(\"counters\", \"counter\"), 4, Budget{50, 2}},",
 	},
-	{"internal/bindings/bindings.go", "\t\tevents.BindingNATS:", "\t\tBindingCounters: {newCounters(of).method, \"Counter\"},"},
+	{"internal/env/bindings/bindings.go", "\t\tevents.BindingNATS:", "\t\tBindingCounters: {newCounters(of).method, \"Counter\"},"},
 }
 
 // TestOneMoreKindOfBinding builds the fleet with the kind, in an overlay of its files, and runs counters_test.go in it.
@@ -33,7 +33,7 @@ func TestOneMoreKindOfBinding(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	replace := map[string]string{}
-	for path, file := range map[string]string{"internal/bindings/counters.go": "counters.go",
+	for path, file := range map[string]string{"internal/env/bindings/counters.go": "counters.go",
 		"isolates/js/bindings/counters.js": "counters.js"} {
 		replace[filepath.Join(module, path)], err = filepath.Abs(filepath.Join("testdata", file))
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-// bindings/caches.js is Cloudflare's Cache API: caches, CacheStorage and Cache. internal/bindings has the Go half, which
+// bindings/caches.js is Cloudflare's Cache API: caches, CacheStorage and Cache. internal/env/bindings has the Go half, which
 // decides what may be kept.
 
 "use strict";
@@ -13,7 +13,7 @@ const {
 } = internal;
 
 const BYTES = 2; // of consume
-const MAX_CACHED = 512 * 1024; // bytes of a body; internal/bindings
+const MAX_CACHED = 512 * 1024; // bytes of a body; internal/env/bindings
 
 class Cache {
   #name;

@@ -1,4 +1,4 @@
-// bindings/kv.js is Cloudflare's KVNamespace, whose class has the name KvNamespace in workerd. internal/bindings has the Go half, which makes most of the errors.
+// bindings/kv.js is Cloudflare's KVNamespace, whose class has the name KvNamespace in workerd. internal/env/bindings has the Go half, which makes most of the errors.
 
 "use strict";
 
@@ -12,7 +12,7 @@ const {
 } = internal;
 const { decode, encode } = host;
 
-const MAX_VALUE = 512 * 1024; // bytes; internal/bindings
+const MAX_VALUE = 512 * 1024; // bytes; internal/env/bindings
 const MAX_KEYS = 100; // of one get()
 const MIN_CACHE = 30; // seconds, at Cloudflare
 

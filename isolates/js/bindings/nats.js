@@ -1,4 +1,4 @@
-// bindings/nats.js is the binding of NATS: publish() and request(). internal/bindings has the Go half, which decides about
+// bindings/nats.js is the binding of NATS: publish() and request(). internal/env/bindings has the Go half, which decides about
 // subjects and headers.
 
 "use strict";

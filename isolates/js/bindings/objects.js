@@ -1,4 +1,4 @@
-// bindings/objects.js is Cloudflare's R2Bucket, with the names that its classes have in workerd. internal/bindings has the Go half.
+// bindings/objects.js is Cloudflare's R2Bucket, with the names that its classes have in workerd. internal/env/bindings has the Go half.
 
 "use strict";
 
@@ -13,7 +13,7 @@ const {
 } = internal;
 const { encode } = host;
 
-const MAX_OBJECT = 25 * 1024 * 1024; // bytes; internal/bindings
+const MAX_OBJECT = 25 * 1024 * 1024; // bytes; internal/env/bindings
 const MAX_DELETED = 1000; // keys of one delete()
 const FROM_HEADER = "h"; // before a value that Go parses as that of an HTTP header
 

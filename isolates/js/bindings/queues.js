@@ -17,7 +17,7 @@ const mimeTypes = {
   __proto__: null, json: "application/json", text: "text/plain;charset=UTF-8", bytes: "application/octet-stream",
 };
 
-// internal/fleet has the same.
+// internal/process/fleet has the same.
 const MAX_BATCH = 100; // messages
 const MAX_BATCH_BYTES = 256 * 1024; // of their bodies
 const MAX_DELAY = 366 * 24 * 60 * 60; // events.MaxDelay

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/operate/doctor"
+	"github.com/pinwheel-run/pinwheel/internal/process/config"
+	"github.com/pinwheel-run/pinwheel/isolates"
+)
+
+// isOwner reports whether the user is an owner's, as PINWHEEL_OWNER says. Such a user may not use JetStream: processes
+// do everything for it.
+func isOwner(e *env) bool { return e.cfg.Owner != "" }
+
+// withFleet calls f with a client of the fleet. With PINWHEEL_OWNER it is one of the owner API. Without, it is one of
+// the control endpoints, and this program handles what no process of the fleet handles for it.
+func withFleet(ctx context.Context, e *env, f func(*control.Client) error) error {
+	if isOwner(e) {
+		return withProcess(e, f)
+	}
+	r, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	c := control.NewClient(r.NC, e.cfg.Prefix, e.cfg.ControlToken)
+	c.Claim(claims())
+	c.OrHere(e.here(r))
+	defer c.Close()
+	return explained(e, f(c))
+}
+
+// here says how this program handles requests itself.
+func (e *env) here(r *control.Remote) control.Here {
+	return control.Here{
+		Remote:  r,
+		KVBytes: int64(e.cfg.OwnerKVBytes),
+		OpenChecker: func(log func(events.LogLine)) control.Checker {
+			return &localChecker{e, r, log}
+		},
+		Warn: func(err error) { fmt.Fprintln(e.err, "pinwheel: the change is done, and not recorded:", err) },
+	}
+}
+
+// withProcess calls f with a client of the fleet, for what only a process can do.
+func withProcess(e *env, f func(*control.Client) error) error {
+	nc, err := e.dial(e.cfg.Owner)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	c := control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken)
+	if isOwner(e) {
+		c = control.NewOwnerClient(nc, e.cfg.Prefix, e.cfg.Owner)
+	}
+	c.Claim(claims())
+	return explained(e, f(c))
+}
+
+// explained adds to an error of a request what the user can do about it.
+func explained(e *env, err error) error {
+	var refused *control.Error
+	silence := errors.Is(err, nats.ErrNoResponders)
+	switch {
+	case isOwner(e) && (silence || errors.Is(err, context.DeadlineExceeded)):
+		return fmt.Errorf("no process of the fleet answers owner %s (PINWHEEL_OWNER): is one running, and may this user publish to %s.owner.%s.>?", e.cfg.Owner, e.cfg.Prefix, e.cfg.Owner)
+	case silence:
+		return fmt.Errorf("no process of the fleet answers: %w", err)
+	case errors.As(err, &refused) && refused.Code == http.StatusBadRequest:
+		return usage("%w", err)
+	}
+	return err
+}
+
+// hint adds to the error of something that is not found how to find it.
+func hint(err error, text string) error {
+	var refused *control.Error
+	if errors.As(err, &refused) && refused.Code == http.StatusNotFound {
+		return fmt.Errorf("%w; %s", err, text)
+	}
+	return err
+}
+
+// listsThem adds how to list the workers.
+func listsThem(err error) error { return hint(err, "'pinwheel workers ls' lists them") }
+
+// refuseOwner is the error of a command that needs the fleet's user, or nil.
+func refuseOwner(e *env, command string) error {
+	if !isOwner(e) {
+		return nil
+	}
+	return usage("%s is for the fleet's user, and PINWHEEL_OWNER says that this is owner %s. %s", command, e.cfg.Owner, doctor.ForOwners)
+}
+
+// refuseUser is the error of a command that needs the fleet's user when the user of nc may not ask JetStream, or when
+// its account has none. Users of owners, without PINWHEEL_OWNER, are like that.
+func refuseUser(ctx context.Context, nc *nats.Conn, command string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if doctor.MayAsk(ctx, nc) != nil { // what NATS says about it is printed beside this
+		return fmt.Errorf("%s is for the fleet's user, and this user may not ask JetStream. %s", command, doctor.ForOwners)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	_, err = js.AccountInfo(ctx)
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return fmt.Errorf("%s is for the fleet's user, and the account of this user at %s has no JetStream. %s. If it is the fleet's user, start nats-server with JetStream",
+			command, nc.ConnectedUrlRedacted(), doctor.ForOwners)
+	}
+	return nil // what else is wrong, the command itself says
+}
+
+// ownOnly refuses another owner before anything is sent.
+func ownOnly(e *env, owner, text string) error {
+	if isOwner(e) && owner != e.cfg.Owner {
+		return usage("%s is not of owner %s, as whom PINWHEEL_OWNER says you come", text, e.cfg.Owner)
+	}
+	return nil
+}
+
+// everyPage calls ask until it returns no next page. A limit of 0 is none. show returns how many of the page there are.
+func everyPage(limit int, ask func(limit int) (n int, more bool, err error)) error {
+	const page = 1000
+	for left := limit; ; {
+		most := page
+		if limit > 0 {
+			most = min(page, left)
+		}
+		n, more, err := ask(most)
+		if left -= n; err != nil || !more || limit > 0 && left <= 0 {
+			return err
+		}
+	}
+}
+
+// localChecker checks a module in this program. Nobody else is delayed by it.
+type localChecker struct {
+	e      *env
+	remote *control.Remote
+	log    func(events.LogLine)
+}
+
+// Check loads the module. It may reach what the fleet's workers may.
+func (c *localChecker) Check(ctx context.Context, w *events.Worker) (events.Handlers, error) {
+	addresses, hosts := config.SplitAddresses(c.remote.AllowedAddresses(ctx, c.e.cfg.AllowPrivateAddresses))
+	checker, err := isolates.OpenChecker(checkHost{c.log}, addresses, hosts)
+	if err != nil {
+		return events.Handlers{}, err
+	}
+	defer checker.Close()
+	return checker.Check(ctx, w)
+}
+
+// Close has nothing to report: a module that ends this program ends its own deploy.
+func (*localChecker) Close() (lost bool) { return false }
+
+// target checks OWNER/WORKER.
+func target(text string) (control.WorkerName, error) {
+	if _, _, err := events.ParseTarget(text); err != nil {
+		return control.WorkerName{}, usage("%w", err)
+	}
+	return control.WorkerName{Worker: strings.TrimSpace(text)}, nil
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+)
+
+const (
+	// completeTime is how long a shell waits for completions.
+	completeTime = 2 * time.Second
+	// mostCompletions is how many there are.
+	mostCompletions = 200
+)
+
+// suggest returns what may stand for an argument that begins with begun. args are those before it.
+type suggest func(ctx context.Context, c *control.Client, args []string, begun string) ([]string, error)
+
+// suggestions are the words of a command's usage that the shell completes.
+var suggestions = map[string]suggest{
+	"OWNER":           owners,
+	"OWNER/WORKER":    workers,
+	"OWNER[/WORKER]":  workers,
+	"VERSION":         versions,
+	"FROM":            versions,
+	"TO":              versions,
+	"VERSION[@SHARE]": versions,
+	"ID":              letters,
+	"ID...":           letters,
+}
+
+// completeArgs makes the shell complete the arguments of a command and of those below it, and their flags --owner and
+// --worker.
+func (e *env) completeArgs(c *cobra.Command) {
+	for _, below := range c.Commands() {
+		e.completeArgs(below)
+	}
+	_, use, _ := strings.Cut(c.Use, " ")
+	if words := strings.Fields(use); len(words) > 0 && c.ValidArgsFunction == nil {
+		c.ValidArgsFunction = func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			word := strings.Trim(words[min(len(args), len(words)-1)], "[]")
+			if strings.HasPrefix(word, "OWNER[") {
+				word += "]"
+			}
+			if len(args) >= len(words) && !strings.HasSuffix(word, "...") {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return e.complete(suggestions[word], args, begun)
+		}
+	}
+	for flag, of := range map[string]suggest{"owner": owners, "worker": workers} {
+		if c.Flags().Lookup(flag) != nil {
+			_ = c.RegisterFlagCompletionFunc(flag,
+				func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+					return e.complete(of, args, begun)
+				}) // it fails for flags that the command does not have
+		}
+	}
+}
+
+// complete asks the fleet. Without an answer there are no completions: a shell has no place for the reason.
+func (e *env) complete(of suggest, args []string, begun string) (list []string, _ cobra.ShellCompDirective) {
+	if of == nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var err error
+	if e.cfg, err = e.load(); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completeTime)
+	defer cancel()
+	_ = withFleet(ctx, e, func(c *control.Client) error {
+		list, err = of(ctx, c, args, begun)
+		return err
+	})
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+func owners(ctx context.Context, c *control.Client, _ []string, begun string) (list []string, err error) {
+	found, err := control.Ask(ctx, c, control.OwnersFind, control.FindOwners{Match: begun, Limit: mostCompletions})
+	for _, o := range found.Owners {
+		if strings.HasPrefix(o.Owner, begun) {
+			list = append(list, o.Owner)
+		}
+	}
+	return list, err
+}
+
+func workers(ctx context.Context, c *control.Client, _ []string, begun string) (list []string, err error) {
+	found, err := control.Ask(ctx, c, control.WorkersFind, control.FindWorkers{Match: begun, Limit: mostCompletions})
+	for _, w := range found.Workers {
+		if name := w.Owner + "/" + w.Name; strings.HasPrefix(name, begun) {
+			list = append(list, name)
+		}
+	}
+	return list, err
+}
+
+// versions suggests the versions and the aliases of the worker in the first argument.
+func versions(ctx context.Context, c *control.Client, args []string, begun string) (list []string, err error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	found, err := control.Ask(ctx, c, control.VersionsList, control.WorkerName{Worker: args[0]})
+	for _, v := range found.Versions {
+		for _, name := range append([]string{v.Version}, v.Aliases...) {
+			if strings.HasPrefix(name, begun) {
+				list = append(list, fmt.Sprintf("%s\t%s %s", name, stamped(v.DeployedAt), brief(v.Message)))
+			}
+		}
+	}
+	return list, err
+}
+
+func letters(ctx context.Context, c *control.Client, _ []string, begun string) (list []string, err error) {
+	found, err := control.Ask(ctx, c, control.DeadList,
+		control.ListLetters{Newest: true, Filter: control.Filter{Limit: mostCompletions}})
+	for _, l := range found.Letters {
+		if id := fmt.Sprint(l.ID); strings.HasPrefix(id, begun) {
+			list = append(list, fmt.Sprintf("%s\t%s/%s %s: %s", id, l.Owner, l.Worker, l.Reason, brief(l.Message)))
+		}
+	}
+	return list, err
+}

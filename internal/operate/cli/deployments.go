@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+)
+
+func newDeploymentsCommand(e *env) *cobra.Command {
+	return group(cobra.Command{
+		Use: "deployments", Short: "List which versions of a worker were active", Example: "  pinwheel deployments ls acme/webhook",
+	}, newDeploymentsLs(e))
+}
+
+func newDeploymentsLs(e *env) *cobra.Command {
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "ls OWNER/WORKER", Short: "List the deployments of a worker, the one in effect first", Args: cobra.ExactArgs(1),
+		Long:    "Lists the kept deployments of a worker, the one in effect first. BY is what the deployer said of itself: nothing checks it.",
+		Example: "  pinwheel deployments ls acme/webhook",
+	}, func(ctx context.Context, args []string) error {
+		name, err := target(args[0])
+		if err != nil {
+			return err
+		}
+		return withFleet(ctx, e, func(c *control.Client) error {
+			d, err := control.Ask(ctx, c, control.DeploymentsList, name)
+			if err != nil {
+				return listsThem(err)
+			}
+			if !asJSON {
+				slices.Reverse(d.Deployments)
+			}
+			p := e.list(asJSON, "NUMBER", "VERSIONS", "AT", "BY", "MESSAGE")
+			for _, d := range d.Deployments {
+				err = cmp.Or(err, p.add(d, d.Number, splitText(d), stamped(d.At), d.By, noteText(d)))
+			}
+			return errors.Join(err, p.end())
+		})
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, the oldest deployment first")
+	return c
+}
+
+// splitText is the split of a deployment for people.
+func splitText(d events.Deployment) string {
+	if len(d.Split) == 0 {
+		return "none active"
+	}
+	parts := make([]string, len(d.Split))
+	for i, s := range d.Split {
+		parts[i] = fmt.Sprintf("%s %v %%", s.Version, s.Percent)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// noteText is the message of a deployment, and how its rollout stands.
+func noteText(d events.Deployment) string {
+	r := d.Rollout
+	switch {
+	case r == nil:
+		return d.Message
+	case r.State == events.RolloutRunning:
+		return strings.TrimSpace(fmt.Sprintf("%s [step %d of %d]", d.Message, r.Step+1, len(r.Steps)))
+	case r.State == events.RolloutRolledBack:
+		return strings.TrimSpace(fmt.Sprintf("%s [went back: %s]", d.Message, r.Reason))
+	}
+	return d.Message
+}
+
+// changeFlags are the flags of commands that change a deployment.
+type changeFlags struct {
+	message string
+	asJSON  bool
+}
+
+func (c *changeFlags) add(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&c.message, "message", "", "what you say about it")
+	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// note checks the message.
+func (c *changeFlags) note() (control.Note, error) {
+	if err := events.CheckText("--message", c.message, events.MaxNote); err != nil {
+		return control.Note{}, usage("%w", err)
+	}
+	return control.Note{By: whoAmI(), Message: c.message}, nil
+}
+
+func newPromoteCommand(e *env) *cobra.Command {
+	var flags changeFlags
+	force := false
+	c := flags.add(e.command(cobra.Command{
+		Use: "promote OWNER/WORKER VERSION[@SHARE]", Short: "Give a version all events, or a share", Args: cobra.ExactArgs(2),
+		Long: "Gives a stored version all events, or a share of them: the active version keeps the rest. An event goes to the same version as\n" +
+			"long as the share stays, chosen by its Version-Key, else by its Event-Id. A higher share takes no key away from the new version.\n" +
+			"It ends a rollout that is under way. It is refused when the version names a worker or a secret that is gone,\n" +
+			"or a subject or a host that its owner is no longer granted.",
+		Example: "  pinwheel promote acme/webhook 13@25%\n  pinwheel promote acme/webhook 13",
+	}, func(ctx context.Context, args []string) error {
+		note, err := flags.note()
+		if err != nil {
+			return err
+		}
+		version, share, shared := strings.Cut(args[1], "@")
+		percent := 100.0
+		if shared {
+			if percent, err = events.ParsePercent(share); err != nil {
+				return usage("%s: %w", args[1], err)
+			}
+		}
+		r := control.Promote{WorkerName: control.WorkerName{Worker: args[0]}, Version: version, Percent: percent,
+			Force: force, Note: note}
+		return redeploy(ctx, e, control.DeploymentsPromote, r, r.WorkerName, "promoted", flags.asJSON)
+	}))
+	c.Flags().BoolVar(&force, "force", false, "also when something that the version names is gone")
+	return c
+}
+
+func newRollbackCommand(e *env) *cobra.Command {
+	var flags changeFlags
+	force := false
+	c := flags.add(e.command(cobra.Command{
+		Use: "rollback OWNER/WORKER [VERSION]", Short: "Give all events to the version before", Args: cobra.RangeArgs(1, 2),
+		Long: "Gives all events to an older version. Without VERSION, that is the version before a new one that has a share, else the one that had\n" +
+			"everything before. Events that run end in the version in which they began. A rollback makes no new version.\n" +
+			"It is refused when the version names a worker or a secret that is gone,\n" +
+			"or a subject or a host that its owner is no longer granted.",
+		Example: "  pinwheel rollback acme/webhook\n  pinwheel rollback acme/webhook 12 --message 'orders were lost'",
+	}, func(ctx context.Context, args []string) error {
+		note, err := flags.note()
+		if err != nil {
+			return err
+		}
+		version := ""
+		if len(args) == 2 {
+			version = args[1]
+		}
+		r := control.Rollback{WorkerName: control.WorkerName{Worker: args[0]}, Version: version, Force: force, Note: note}
+		return redeploy(ctx, e, control.DeploymentsRollback, r, r.WorkerName, "rolled back", flags.asJSON)
+	}))
+	c.Flags().BoolVar(&force, "force", false, "also when something that the version names is gone")
+	return c
+}
+
+func newAliasCommand(e *env) *cobra.Command {
+	return group(cobra.Command{
+		Use: "alias", Short: "Name versions, so that events can ask for them by that name", Example: "  pinwheel alias set acme/webhook staging 13",
+	}, newAliasSet(e), newAliasRm(e))
+}
+
+func newAliasSet(e *env) *cobra.Command {
+	asJSON := false
+	c := e.command(cobra.Command{
+		Use: "set OWNER/WORKER NAME VERSION", Short: "Name a version", Args: cobra.ExactArgs(3),
+		Long:    "Names a stored version. An event with the header Worker-Version: NAME runs in it, whatever is active. A name that exists is moved.",
+		Example: "  pinwheel alias set acme/webhook staging 13\n  pinwheel send fetch acme/webhook --header 'Worker-Version: staging'",
+	}, func(ctx context.Context, args []string) error {
+		if err := events.CheckAlias(args[1]); err != nil {
+			return usage("%w", err)
+		}
+		r := control.Alias{WorkerName: control.WorkerName{Worker: args[0]}, Alias: args[1], Version: args[2]}
+		return redeploy(ctx, e, control.DeploymentsAlias, r, r.WorkerName, "alias "+args[1]+" set:", asJSON)
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return c
+}
+
+func newAliasRm(e *env) *cobra.Command {
+	asJSON := false
+	c := e.command(cobra.Command{
+		Use: "rm OWNER/WORKER NAME", Short: "Remove the name of a version", Args: cobra.ExactArgs(2),
+		Example: "  pinwheel alias rm acme/webhook staging",
+	}, func(ctx context.Context, args []string) error {
+		if err := events.CheckAlias(args[1]); err != nil {
+			return usage("%w", err)
+		}
+		r := control.Alias{WorkerName: control.WorkerName{Worker: args[0]}, Alias: args[1]}
+		return redeploy(ctx, e, control.DeploymentsAlias, r, r.WorkerName, "alias "+args[1]+" removed:", asJSON)
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return c
+}
+
+// redeploy changes the deployment of a worker and waits until that is in effect.
+func redeploy[Q any](ctx context.Context, e *env, change control.Endpoint[Q, control.Redeployed], r Q,
+	of control.WorkerName, done string, asJSON bool) error {
+	if _, err := target(of.Worker); err != nil {
+		return err
+	}
+	return withFleet(ctx, e, func(c *control.Client) error {
+		changed, err := control.Ask(ctx, c, change, r)
+		if err != nil {
+			return listsThem(err)
+		}
+		taken, err := c.Await(ctx, of.Worker, changed.Deployment)
+		if err != nil {
+			fmt.Fprintf(e.err, "pinwheel: the deployment of %s is stored, but %v\n", of.Worker, err)
+		}
+		return deployer{e}.tellRedeployed(of.Worker, done, changed.Deployment, changed.Changed, taken, asJSON)
+	})
+}
+
+func (e deployer) tellRedeployed(target, done string, d events.Deployment, changed bool, taken *control.Activation,
+	asJSON bool) error {
+	if asJSON {
+		told := deployedJSON{Worker: target, Changed: changed, Deployment: d}
+		told.Active, told.Processes = taken.Counts()
+		return e.object(told)
+	}
+	if !changed {
+		done = "unchanged"
+	}
+	return e.say("%s %s: %s, %s", done, target, splitText(d), taken)
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+)
+
+func TestLineOfABatch(t *testing.T) {
+	t.Parallel()
+	line := func(end *lifecycle.End) string {
+		e := &events.Event{Owner: "dev", Worker: "w", Kind: events.Task, ID: "1"}
+		var out bytes.Buffer
+		eventLine(&out, &lifecycle.Report{
+			Attempt: &lifecycle.Attempt{Event: e, Batch: []*events.Event{e, e, e}, Worker: &events.Worker{}, Start: time.Now()},
+			End:     end,
+		})
+		return out.String()
+	}
+	require.Empty(t, line(nil))
+	require.Contains(t, line(&lifecycle.End{Started: true}), "batch dev/w  3 events  ✓ 3  ")
+	failed := &lifecycle.End{
+		Started: true, Failure: events.Fail(events.ReasonCPU, "x"),
+		Items: []lifecycle.Item{{Decision: lifecycle.Acked}, {}, {Decision: lifecycle.Again}},
+	}
+	require.Contains(t, line(failed), "batch dev/w  3 events  ✓ 1  1 ask to run again  ✗ 1 cpu  ")
+}
+
+func TestBatchesOfAWorker(t *testing.T) {
+	t.Parallel()
+	rows := map[string]string{}
+	printTogether(func(name, format string, args ...any) { rows[name] = format }, &control.Worker{})
+	require.Empty(t, rows)
+	printTogether(func(name, format string, args ...any) { rows[name] = format }, &control.Worker{Queue: true})
+	require.Contains(t, rows, "batches")
+}
+
+func TestLineOfAServiceCall(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	e := &events.Event{Owner: "dev", Worker: "auth", Kind: events.Fetch, ID: "call-1",
+		Service: &events.ServiceCall{Method: "check"}}
+	eventLine(&out, &lifecycle.Report{
+		Attempt: &lifecycle.Attempt{Event: e, Worker: &events.Worker{}, Start: time.Now(), Number: 1},
+		Reply:   &events.Reply{Status: 200}, End: &lifecycle.End{Started: true},
+	})
+	require.Contains(t, out.String(), "event dev/auth  check()  200  ")
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
+)
+
+func newResourcesCommand(e *env) *cobra.Command {
+	return group(cobra.Command{
+		Use: "resources", Short: "Change sizes, ages and copies of what the fleet stores", Example: "  pinwheel resources apply",
+	}, newResourcesApply(e))
+}
+
+func newResourcesApply(e *env) *cobra.Command {
+	var yes, dryRun, asJSON bool
+	c := e.command(cobra.Command{
+		Use: "apply", Short: "Make the fleet's streams, consumers and buckets what this environment says", Args: cobra.NoArgs,
+		Long: "Compares the fleet's streams, consumers and buckets with this binary and this environment, and prints what differs and what\n" +
+			"a change would lose. With --yes it makes the changes. Processes never change sizes, ages, copies and the like of what\n" +
+			"exists: they keep what the fleet has. So set the variables for this command and for all processes alike.\n\n" +
+			"Processes that run take up new sizes within seconds. Restart them after other changes.",
+		Example: "  PINWHEEL_DEAD_LETTER_BYTES=4GiB pinwheel resources apply\n  PINWHEEL_DEAD_LETTER_BYTES=4GiB pinwheel resources apply --yes",
+	}, func(ctx context.Context, _ []string) error {
+		if yes && dryRun {
+			return usage("--yes and --dry-run exclude each other")
+		}
+		if _, err := e.connect(ctx); err != nil {
+			return err
+		}
+		defer e.remote.NC.Close()
+		list, err := inventory.PlanChanges(ctx, e.remote.NC, e.cfg)
+		if err != nil {
+			return err
+		}
+		if err := printChanges(e, list, asJSON); err != nil {
+			return err
+		}
+		switch {
+		case len(list) == 0 || dryRun:
+			return nil
+		case !yes:
+			return usage("nothing was changed: --yes makes these changes")
+		}
+		if err := inventory.ApplyChanges(ctx, e.remote.NC, e.cfg); err != nil {
+			return err
+		}
+		record(ctx, e, "resources.apply", "", map[string]any{"changes": list})
+		return nil
+	})
+	c.Flags().BoolVar(&yes, "yes", false, "make the changes")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "change nothing, and succeed")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return c
+}
+
+func printChanges(e *env, list []inventory.Change, asJSON bool) error {
+	if asJSON {
+		for _, c := range list {
+			text, err := json.Marshal(c)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(e.out, string(text))
+		}
+		return nil
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(e.err, "pinwheel: nothing differs")
+		return nil
+	}
+	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RESOURCE\tFIELD\tNOW\tWANTED\tVARIABLE\tLOST")
+	for _, c := range list {
+		lost := cmp.Or(c.Lost, "nothing")
+		if c.Final {
+			lost = "JetStream cannot change it in place: save the content and delete the resource"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Resource, c.Field, cmp.Or(c.Now, "-"), cmp.Or(c.Wanted, "-"),
+			cmp.Or(c.Variable, "-"), lost)
+	}
+	return w.Flush()
+}

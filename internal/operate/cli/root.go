@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/process/config"
+	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
+)
+
+// env is the environment of a command.
+type env struct {
+	in       io.Reader
+	out, err io.Writer // what is written to them is printable: see config.Printable
+	raw      rawOutput
+	version  string
+	load     func() (config.Config, error)
+
+	cfg    config.Config   // of commands that are marked needsConfig
+	remote *control.Remote // the fleet, when the command has connected
+	parsed bool            // the command line is valid: later errors are not about it
+
+	natsErr atomic.Pointer[error] // the last error that NATS reported
+}
+
+// rawOutput is where a command writes what must not be changed: data for programs and files, what it draws itself, and
+// messages of the logger, which makes them printable itself.
+type rawOutput struct{ out, err io.Writer }
+
+// data is where a command writes data that a worker or its client made, and nothing else. A terminal gets it printable.
+func (e *env) data() io.Writer {
+	if config.IsTerminal(e.raw.out) {
+		return e.out
+	}
+	return e.raw.out
+}
+
+func newEnv(in io.Reader, out, err io.Writer, load func() (config.Config, error)) *env {
+	return &env{in: in, out: config.Printable(out), err: config.Printable(err), raw: rawOutput{out, err}, load: load}
+}
+
+// Main runs the pinwheel command with the configuration from the environment. It returns the exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	modulecheck.BeChild()
+	return run(args, newEnv(stdin, stdout, stderr, config.Load))
+}
+
+// MainWith does what Main does with a given configuration, for example from a test. It does not read the environment.
+func MainWith(cfg config.Config, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	load := func() (config.Config, error) { return cfg, cfg.Validate() }
+	return run(args, newEnv(stdin, stdout, stderr, load))
+}
+
+func run(args []string, e *env) int {
+	e.version = config.Version()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal asks the command to end. A second one has its default effect: it ends the process at once.
+	defer context.AfterFunc(ctx, stop)()
+	root := newRoot(e)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !e.parsed && exitCode(err) != exitUsage {
+		err = usage("%w", err)
+	}
+	e.complain(cmd, err)
+	return exitCode(err)
+}
+
+// complain writes err. Each line begins with the name of the command.
+func (e *env) complain(cmd *cobra.Command, err error) {
+	var ee *exitError
+	if errors.As(err, &ee); err == nil || ee != nil && ee.err == nil {
+		return
+	}
+	text := err.Error()
+	if p := e.natsErr.Load(); p != nil {
+		text += "\n" + (*p).Error()
+	}
+	if errors.Is(err, context.Canceled) {
+		text = "interrupted: " + text
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			fmt.Fprintln(e.err, "pinwheel: "+line)
+		}
+	}
+	if exitCode(err) == exitUsage {
+		fmt.Fprintf(e.err, "pinwheel: see '%s'\n", cmp.Or(ee.see, cmd.CommandPath()+" --help"))
+	}
+}
+
+// needsConfig marks commands that need a valid environment.
+const needsConfig = "needs-config"
+
+func newRoot(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "pinwheel",
+		Short: "Run JavaScript and TypeScript event handlers on NATS JetStream",
+		Long: "Pinwheel runs JavaScript and TypeScript event handlers on NATS JetStream.\n\n" +
+			"Settings are variables of the environment: see 'pinwheel help environment'.",
+		Example:       "  pinwheel dev examples/hello.js\n  pinwheel send fetch dev/hello --data '{\"name\":\"Ada\"}'",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Annotations[needsConfig] != "" {
+				var err error
+				if e.cfg, err = e.load(); err != nil {
+					return &exitError{code: exitUsage, err: err, see: "pinwheel help environment"}
+				}
+			}
+			e.parsed = true
+			return nil
+		},
+	}
+	root.SetIn(e.in)
+	root.SetOut(e.out)
+	root.SetErr(e.err)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		newDevCommand(e), newServeCommand(e),
+		newDeployCommand(e), newVersionsCommand(e), newDeploymentsCommand(e), newPromoteCommand(e), newRollbackCommand(e),
+		newAliasCommand(e),
+		newWorkersCommand(e), newOwnersCommand(e), newKVCommand(e), newObjectsCommand(e), newSecretsCommand(e),
+		newSendCommand(e), newTailCommand(e), newTopCommand(e), newDeadCommand(e), newSchedulesCommand(e), newAuditCommand(e),
+		newResourcesCommand(e),
+		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e),
+		newEnvironmentTopic(),
+	)
+	e.completeArgs(root)
+	return root
+}
+
+// command completes c so that it runs f with the environment's configuration in e.cfg.
+func (e *env) command(c cobra.Command, f func(ctx context.Context, args []string) error) *cobra.Command {
+	c.Annotations = map[string]string{needsConfig: "yes"}
+	c.RunE = func(cmd *cobra.Command, args []string) error { return f(cmd.Context(), args) }
+	return &c
+}
+
+// group is a command that has only subcommands.
+func group(c cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	names := make([]string, len(subcommands))
+	for i, s := range subcommands {
+		names[i] = s.Name()
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage("%s needs a command: %s", cmd.Name(), strings.Join(names, ", "))
+		}
+		return usage("%s has no command %q: it has %s", cmd.Name(), args[0], strings.Join(names, ", "))
+	}
+	c.AddCommand(subcommands...)
+	return &c
+}
+
+func newVersionCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Example: "  pinwheel version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(e.out, "pinwheel "+e.version)
+			return err
+		},
+	}
+}
+
+// newEnvironmentTopic is a help topic without a command.
+func newEnvironmentTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("Settings are variables of the environment. One that is unknown or has a wrong value is refused.\n")
+	for _, v := range config.Variables() {
+		fmt.Fprintf(&b, "\n%s\n    %s.\n    It is %s.\n", v.Name, v.Meaning, v.Allowed)
+		if v.Default != "" {
+			fmt.Fprintf(&b, "    Default: %s\n", v.Default)
+		}
+	}
+	return &cobra.Command{Use: "environment", Short: "The variables that configure Pinwheel", Long: b.String()}
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+)
+
+func newSchedulesCommand(e *env) *cobra.Command {
+	return group(cobra.Command{
+		Use: "schedules", Short: "List schedules and delayed events, pause and cancel them", Example: "  pinwheel schedules ls --owner acme",
+	}, newSchedulesLs(e), newSchedulesWaiting(e), newSchedulesCancel(e), newSchedulesPause(e), newSchedulesResume(e))
+}
+
+func newSchedulesLs(e *env) *cobra.Command {
+	var owner string
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "ls", Short: "List the schedules of all active versions, with their last and next tick", Args: cobra.NoArgs,
+		Example: "  pinwheel schedules ls --owner acme",
+	}, func(ctx context.Context, _ []string) error {
+		if err := control.CheckName("owner", owner); err != nil {
+			return flagError(err)
+		}
+		return withFleet(ctx, e, func(c *control.Client) error {
+			p := e.list(asJSON, "WORKER", "NAME", "SCHEDULE", "LAST", "NEXT")
+			r := control.ListWorkers{Owner: owner}
+			err := everyPage(0, func(limit int) (int, bool, error) {
+				r.Limit = limit
+				page, err := control.Ask(ctx, c, control.SchedulesList, r)
+				for _, s := range page.Schedules {
+					err = cmp.Or(err, p.add(s, s.Owner+"/"+s.Worker, s.Name, scheduleText(s.Schedule), stampedOrNone(s.Last),
+						nextText(s)))
+				}
+				r.After = page.Next
+				return len(page.Schedules), page.Next != "", err
+			})
+			return errors.Join(err, p.end())
+		})
+	})
+	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return c
+}
+
+func newSchedulesWaiting(e *env) *cobra.Command {
+	var owner, worker string
+	var asJSON bool
+	c := e.command(cobra.Command{
+		Use: "waiting", Short: "List events that wait for their time: delayed ones, and those whose next run is far away", Args: cobra.NoArgs,
+		Example: "  pinwheel schedules waiting --owner acme",
+	}, func(ctx context.Context, _ []string) error {
+		if err := control.SplitWorker(&owner, &worker); err != nil {
+			return flagError(err)
+		}
+		if err := cmp.Or(control.CheckName("owner", owner), control.CheckName("worker", worker)); err != nil {
+			return flagError(err)
+		}
+		return withFleet(ctx, e, func(c *control.Client) error {
+			p := e.list(asJSON, "AT", "WORKER", "KIND", "ATTEMPT", "ID")
+			r := control.ListWaiting{Owner: owner, Worker: worker}
+			err := everyPage(0, func(limit int) (int, bool, error) {
+				r.Limit = limit
+				page, err := control.Ask(ctx, c, control.SchedulesWaiting, r)
+				for _, w := range page.Events {
+					err = cmp.Or(err, p.add(w, stamped(w.At), w.Owner+"/"+w.Worker, w.Kind, w.Attempt, w.ID))
+				}
+				r.After = page.Next
+				return len(page.Events), page.Next != 0, err
+			})
+			return errors.Join(err, p.end())
+		})
+	})
+	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
+	c.Flags().StringVar(&worker, "worker", "", "only those for workers of this name, or for OWNER/WORKER")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return c
+}
+
+func newSchedulesCancel(e *env) *cobra.Command {
+	return e.command(cobra.Command{
+		Use: "cancel OWNER/WORKER EVENT-ID", Short: "Cancel an event that waits for its time", Args: cobra.ExactArgs(2),
+		Long:    "Cancels an event that waits for its time. It will not run, and no one is notified. The exit code is 1 when no event with this id waits.",
+		Example: "  pinwheel schedules cancel acme/mailer reminder-17",
+	}, func(ctx context.Context, args []string) error {
+		name, err := target(args[0])
+		if err != nil {
+			return err
+		}
+		return withFleet(ctx, e, func(c *control.Client) error {
+			n, err := control.Ask(ctx, c, control.SchedulesCancel, control.CancelWaiting{Worker: name.Worker, ID: args[1]})
+			if err == nil && n.Cancelled == 0 {
+				err = fmt.Errorf("no event %q of %s waits for its time; 'pinwheel schedules waiting' lists those that do", args[1], args[0])
+			}
+			if err == nil {
+				_, err = fmt.Fprintf(e.out, "cancelled %d\n", n.Cancelled)
+			}
+			return err
+		})
+	})
+}
+
+func newSchedulesPause(e *env) *cobra.Command {
+	return e.scheduleChange(cobra.Command{
+		Use: "pause OWNER/WORKER NAME", Short: "Keep a schedule from ticking until it is resumed",
+		Example: "  pinwheel schedules pause acme/daily-report night",
+	}, "paused", control.SchedulesPause)
+}
+
+func newSchedulesResume(e *env) *cobra.Command {
+	return e.scheduleChange(cobra.Command{
+		Use: "resume OWNER/WORKER NAME", Short: "Let a paused schedule tick again; missed ticks do not run",
+		Example: "  pinwheel schedules resume acme/daily-report night",
+	}, "resumed", control.SchedulesResume)
+}
+
+func (e *env) scheduleChange(c cobra.Command, done string, change control.Endpoint[control.ScheduleName,
+	control.Schedule]) *cobra.Command {
+	c.Args = cobra.ExactArgs(2)
+	return e.command(c, func(ctx context.Context, args []string) error {
+		name, err := target(args[0])
+		if err != nil {
+			return err
+		}
+		return withFleet(ctx, e, func(c *control.Client) error {
+			_, err := control.Ask(ctx, c, change, control.ScheduleName{Worker: name.Worker, Name: args[1]})
+			if err == nil {
+				_, err = fmt.Fprintf(e.out, "%s %s of %s\n", done, args[1], args[0])
+			}
+			return err
+		})
+	})
+}

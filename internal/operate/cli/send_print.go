@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/internal/process/config"
+)
+
+// printAck prints where an event is stored.
+func (e *env) printAck(r *client.Request, ack *client.Ack) error {
+	id := r.ID
+	if id == "" {
+		id = strconv.FormatUint(ack.Seq, 10)
+	}
+	what := "stored"
+	if ack.Duplicate {
+		what = "stored before"
+	}
+	_, err := fmt.Fprintf(e.out, "%s in %s, sequence %d, event id %s\n", what, ack.Stream, ack.Seq, id)
+	return err
+}
+
+// printReply writes the body unchanged to stdout, and everything else to stderr. The error has the exit code.
+func (e *env) printReply(k events.Kind, r *events.Reply) error {
+	return e.printAnswer(k, r, bytes.NewReader(r.Body))
+}
+
+// printStream does what printReply does, for a fetch whose body comes in chunks.
+func (e *env) printStream(r *events.Reply, body io.Reader) error {
+	return e.printAnswer(events.Fetch, r, body)
+}
+
+func (e *env) printAnswer(k events.Kind, r *events.Reply, body io.Reader) error {
+	status, ok := replyStatus(k, r)
+	fmt.Fprintln(e.err, status)
+	about := fmt.Sprintf("event %s, attempt %d, %s", r.EventID, r.Attempt, r.Duration.Round(time.Microsecond))
+	if r.Version != "" {
+		about += ", version " + r.Version
+	}
+	fmt.Fprintln(e.err, about)
+	for _, line := range headerLines(r.Headers) {
+		fmt.Fprintln(e.err, line)
+	}
+	out := lastByte{w: e.data()}
+	_, err := io.Copy(&out, body)
+	if config.IsTerminal(e.out) && out.any && out.last != '\n' {
+		fmt.Fprintln(e.out)
+	}
+	if err != nil {
+		return fmt.Errorf("the body broke off: %w", err)
+	}
+	if !ok {
+		return silent(exitFailure)
+	}
+	return nil
+}
+
+// lastByte remembers the last byte that was written.
+type lastByte struct {
+	w    io.Writer
+	any  bool
+	last byte
+}
+
+func (l *lastByte) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		l.any, l.last = true, p[len(p)-1]
+	}
+	return l.w.Write(p)
+}
+
+// replyStatus describes the reply in one line, and reports whether it is a success.
+func replyStatus(k events.Kind, r *events.Reply) (line string, ok bool) {
+	ok = r.Failure == nil
+	if k == events.Fetch {
+		ok = ok && r.Status < http.StatusBadRequest
+		line = strings.TrimSpace(fmt.Sprintf("HTTP %d %s", r.Status, http.StatusText(r.Status)))
+	} else {
+		var result struct {
+			Success *bool `json:"success"`
+		}
+		if json.Unmarshal(r.Body, &result) == nil && result.Success != nil {
+			ok = ok && *result.Success
+		}
+		line = map[bool]string{true: "success", false: "no success"}[ok]
+	}
+	if r.Failure != nil {
+		line += ", " + r.Failure.Error()
+	}
+	return line, ok
+}
+
+// headerLines returns "name: value" lines, sorted by name. The wire keeps the order of equal names, but not of
+// different ones.
+func headerLines(headers []string) []string {
+	lines := make([]string, 0, len(headers)/2)
+	for i := 0; i+1 < len(headers); i += 2 {
+		lines = append(lines, headers[i]+": "+headers[i+1])
+	}
+	slices.SortStableFunc(lines, func(a, b string) int {
+		a, _, _ = strings.Cut(a, ":")
+		b, _, _ = strings.Cut(b, ":")
+		return strings.Compare(a, b)
+	})
+	return lines
+}

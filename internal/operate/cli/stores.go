@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+)
+
+// namespace is a KV namespace or a bucket of objects of an owner, as the command line names it.
+type namespace struct{ owner, name string }
+
+func (n namespace) String() string { return n.owner + "/" + n.name }
+
+// parseStore parses OWNER/NAME. what is what the name is one of: namespace or bucket.
+func parseStore(text, what string) (n namespace, err error) {
+	var both bool
+	if n.owner, n.name, both = strings.Cut(text, "/"); !both {
+		return n, usage("%s: write OWNER/%s", text, strings.ToUpper(what))
+	}
+	if err = events.CheckName("owner", n.owner); err == nil {
+		err = events.CheckName(what, n.name)
+	}
+	if err != nil {
+		return n, usage("%w", err)
+	}
+	return n, nil
+}
+
+// withStore calls f with the store in text: OWNER/NAME. what is what the name is one of: namespace or bucket.
+func withStore(ctx context.Context, e *env, text, what string, f func(*control.Client, namespace) error) error {
+	n, err := parseStore(text, what)
+	if err == nil {
+		err = ownOnly(e, n.owner, text)
+	}
+	if err != nil {
+		return err
+	}
+	return withFleet(ctx, e, func(c *control.Client) error { return f(c, n) })
+}
+
+// upload is the connection on which bodies are stored in parts.
+type upload struct {
+	*client.Client
+	close func()
+}
+
+// openUpload connects. NATS answers on the inboxes of the owner, where the fleet answers nowhere else.
+func openUpload(e *env, owner string) (upload, error) {
+	nc, err := e.dial(owner)
+	if err != nil {
+		return upload{}, err
+	}
+	c, err := client.New(nc, client.Prefix(e.cfg.Prefix))
+	if err != nil {
+		nc.Close()
+		return upload{}, err
+	}
+	return upload{c, func() { _ = c.Close(); nc.Close() }}, nil
+}
+
+// storeBody stores data in parts, as a body of an owner, unless this program needs no parts.
+func storeBody(ctx context.Context, e *env, c *control.Client, owner string,
+	data []byte) (control.UploadedBody, error) {
+	if here, err := c.HandlesHere(ctx, owner); err != nil || here {
+		return control.InlineBody(data), err
+	}
+	up, err := openUpload(e, owner)
+	if err != nil {
+		return control.UploadedBody{}, err
+	}
+	defer up.close()
+	return up.body(ctx, owner, data)
+}
+
+func (up upload) body(ctx context.Context, owner string, data []byte) (control.UploadedBody, error) {
+	b, err := up.Store(ctx, owner, bytes.NewReader(data))
+	return control.UploadedBody{ID: b.ID, Parts: b.Parts, Bytes: len(data)}, err
+}

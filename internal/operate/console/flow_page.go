@@ -1,0 +1,43 @@
+package console
+
+import (
+	"context"
+
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+)
+
+// flowPage is the data of the page Flow.
+type flowPage struct {
+	sampled
+	tailForm
+	Owners []string // to choose from
+}
+
+func showFlow(c *call) (*page, error) {
+	state, err := c.watcher.after(c.ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := flowPage{sampled: state}
+	f.Tail = c.tailOf()
+	if f.Owners, err = c.ownerNames(c.ctx); err != nil {
+		return nil, err
+	}
+	if f.Tail.Owner == "" && len(f.Owners) == 1 {
+		f.Tail.Owner = f.Owners[0]
+	}
+	return &page{view: "flow", title: "Flow", place: "flow", data: f}, nil
+}
+
+// ownerNames are the first owners, as suggestions for a field.
+func (c *call) ownerNames(ctx context.Context) ([]string, error) {
+	found, err := control.Ask(ctx, c.fleet(), control.OwnersFind, control.FindOwners{Limit: 100})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(found.Owners))
+	for i, o := range found.Owners {
+		names[i] = o.Owner
+	}
+	return names, nil
+}

@@ -1,0 +1,161 @@
+package console
+
+import (
+	"math"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+)
+
+// choicePage is the data of the forms that act on dead letters.
+type choicePage struct {
+	Query   url.Values // the filter
+	IDs     []string   // or the letters that were chosen one by one
+	Letters int        // about how many there are; of those with a filter, about how many there are without texts and times
+	All     bool       // there is no filter: all letters of the fleet
+	Max     int        // replays that a letter may have had, if the form says nothing
+}
+
+// Link is the query of the filter.
+func (p choicePage) Link() string { return with(p.Query) }
+
+// chosen is the choice that a URL names.
+func (c *call) chosen() (p choicePage, err error) {
+	q := c.http.URL.Query()
+	p = choicePage{Query: filterQuery(q), IDs: q["ids"], Max: deadletter.DefaultMaxReplays}
+	if _, err := letterIDs(p.IDs); err != nil {
+		return p, err
+	}
+	if len(p.IDs) > 0 {
+		p.Letters = len(p.IDs)
+		return p, nil
+	}
+	f := filterOf(q)
+	switch p.All = q.Get("all") != ""; {
+	case !f.Narrow() && !p.All: // the form of a list in which none was chosen
+		return p, &control.Error{Code: 400, Text: "which dead letters? Choose some, or all"}
+	case f.Narrow():
+		p.All = false
+	}
+	counts, err := control.Ask(c.ctx, c.fleet(), control.DeadCounts, control.CountLetters{Owner: f.Owner, Worker: f.Worker,
+		Kind: f.Kind, Reason: f.Reason, Limit: 1})
+	p.Letters = counts.Total // counted a while ago, and not by texts and times
+	return p, err
+}
+
+func showReplay(c *call) (*page, error) {
+	p, err := c.chosen()
+	return &page{view: "replay", title: "Replay dead letters", place: "dead", data: p}, err
+}
+
+func showPurge(c *call) (*page, error) {
+	p, err := c.chosen()
+	return &page{view: "purge", title: "Remove dead letters", place: "dead", data: p}, err
+}
+
+func letterIDs(texts []string) (ids []uint64, err error) {
+	for _, text := range texts {
+		id, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return nil, wrongForm("ids", text, "each is the number of a letter")
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// selection is the choice in a form.
+func (c *call) selection() (s control.Selection, err error) {
+	f := c.http.PostForm
+	s = control.Selection{Filter: filterOf(f), All: f.Get("all") != "", DryRun: f.Get("dryRun") != ""}
+	if s.IDs, err = letterIDs(f["ids"]); err != nil {
+		return s, err
+	}
+	if text := f.Get("limit"); text != "" {
+		if s.Limit, err = strconv.Atoi(text); err != nil || s.Limit < 0 {
+			return s, wrongForm("limit", text, "it is a number of letters, or empty")
+		}
+	}
+	return s, nil
+}
+
+func replay(c *call) (*page, error) {
+	s, err := c.selection()
+	if err != nil {
+		return nil, err
+	}
+	r := control.Replay{Selection: s, To: c.form("to"), Force: c.form("force") != ""}
+	if text := c.form("rate"); text != "" {
+		if r.Rate, err = strconv.ParseFloat(text, 64); err != nil || !(r.Rate >= 0 && r.Rate <= math.MaxInt32) {
+			return nil, wrongForm("rate", text, "it is a number of letters a second, or empty for as fast as it goes")
+		}
+	}
+	if text := c.form("maxReplays"); text != "" {
+		if r.MaxReplays, err = strconv.Atoi(text); err != nil || r.MaxReplays < 1 {
+			return nil, wrongForm("maxReplays", text, "it is 1 or more, or empty")
+		}
+	}
+	return c.begun(control.Ask(c.ctx, c.fleet(), control.DeadReplay, r))
+}
+
+func purge(c *call) (*page, error) {
+	s, err := c.selection()
+	if err != nil {
+		return nil, err
+	}
+	return c.begun(control.Ask(c.ctx, c.fleet(), control.DeadPurge, s))
+}
+
+// begun goes to the page of a job.
+func (c *call) begun(j control.Job, err error) (*page, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c.done("/jobs/"+j.Job, "The job has begun. It goes on when you leave this page.")
+}
+
+// progress is the data of the page of a job.
+type progress struct {
+	control.Job
+	Looked int // at so many letters
+	Took   time.Duration
+	Left   time.Duration // until the end, at this pace; 0 = it cannot be said
+}
+
+// Running reports whether the job goes on.
+func (p progress) Running() bool { return p.State == "running" }
+
+func progressOf(j control.Job) progress {
+	p := progress{Job: j, Looked: j.Done + j.Failed}
+	end := j.Ended
+	if end.IsZero() {
+		end = time.Now()
+	}
+	p.Took = end.Sub(j.Began).Round(time.Second)
+	if p.Running() && p.Looked > 0 && j.Total > p.Looked {
+		p.Left = (time.Duration(float64(p.Took) / float64(p.Looked) * float64(j.Total-p.Looked))).Round(time.Second)
+	}
+	return p
+}
+
+func (c *call) jobName() control.JobName { return control.JobName{Job: c.http.PathValue("job")} }
+
+func showJob(c *call) (*page, error) {
+	j, err := control.Ask(c.ctx, c.fleet(), control.DeadJob, c.jobName())
+	if err != nil {
+		return nil, err
+	}
+	what := map[string]string{"replay": "Replay of dead letters", "purge": "Removal of dead letters"}[j.Does]
+	return &page{view: "job", title: what, place: "dead", data: progressOf(j)}, nil
+}
+
+func cancelJob(c *call) (*page, error) {
+	j, err := control.Ask(c.ctx, c.fleet(), control.DeadCancel, c.jobName())
+	if err != nil {
+		return nil, err
+	}
+	return c.done("/jobs/"+j.Job, "The job is told to end. It has done %d.", j.Done)
+}

@@ -1,0 +1,193 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/operate/tail"
+)
+
+const (
+	maxStreams = 64
+	// writeTime is how long a browser may take to receive a part. One that takes longer is gone.
+	writeTime = 10 * time.Second
+	// pingEvery is how often a stream without news says that it is there.
+	pingEvery = 15 * time.Second
+)
+
+// streams bounds the streams of server-sent events, and ends them with the console.
+type streams struct {
+	slots     chan struct{}
+	life      context.Context //nolint:containedctx // ends all streams
+	close     context.CancelFunc
+	writeTime time.Duration
+}
+
+func newStreams() *streams {
+	s := &streams{slots: make(chan struct{}, maxStreams), writeTime: writeTime}
+	s.life, s.close = context.WithCancel(context.Background())
+	return s
+}
+
+// stream is one response of server-sent events.
+type stream struct {
+	ctx context.Context //nolint:containedctx // done when the browser has left, or the console ends
+	rc  *http.ResponseController
+	// writeTime is how long a write may take.
+	writeTime time.Duration
+
+	mu sync.Mutex // of w
+	w  http.ResponseWriter
+}
+
+// parts is what a stream replaces in a page: HTML by the ID of its element.
+type parts map[string]string
+
+// stream begins a stream, and calls send with it until the browser leaves.
+func (c *call) stream(send func(*stream) error) (*page, error) {
+	select {
+	case c.live.slots <- struct{}{}:
+		defer func() { <-c.live.slots }()
+	default:
+		return nil, &control.Error{Code: http.StatusServiceUnavailable,
+			Text: fmt.Sprintf("%d pages follow the fleet already, and no more at once", maxStreams)}
+	}
+	ctx, cancel := context.WithCancel(c.http.Context())
+	defer cancel()
+	defer context.AfterFunc(c.live.life, cancel)()
+	s := &stream{ctx: ctx, rc: http.NewResponseController(c.w), w: c.w, writeTime: c.live.writeTime}
+	if err := errors.Join(s.rc.SetReadDeadline(time.Time{}), s.rc.SetWriteDeadline(time.Time{})); err != nil {
+		return nil, err
+	}
+	c.w.Header().Set("Content-Type", "text/event-stream")
+	c.w.Header().Set("X-Accel-Buffering", "no") // a proxy must not wait for the end
+	var pinging sync.WaitGroup
+	defer pinging.Wait()
+	defer cancel()
+	pinging.Go(func() { s.ping(cancel) })
+	if err := send(s); err != nil && ctx.Err() == nil {
+		_ = s.send("failed", failureOf(err).Text)
+	}
+	return nil, nil
+}
+
+// ping finds browsers that are gone without a word.
+func (s *stream) ping(gone func()) {
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		if err := s.write(": here\n\n"); err != nil {
+			gone()
+			return
+		}
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// send sends an event. Its data is JSON, which has no line breaks.
+func (s *stream) send(event string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return s.write("event: " + event + "\ndata: " + string(text) + "\n\n")
+}
+
+func (s *stream) write(text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.rc.SetWriteDeadline(time.Now().Add(s.writeTime)); err != nil {
+		return err
+	}
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.rc.Flush()
+}
+
+// liveFlow sends the parts of the page Flow after each look at the fleet.
+func liveFlow(c *call) (*page, error) {
+	return c.stream(func(s *stream) error {
+		for n := 0; ; {
+			state, err := c.watcher.after(s.ctx, n)
+			if err != nil {
+				return err
+			}
+			n = state.Number
+			p, err := c.parts(state, "flow-rates", "flow-processes", "flow-owners", "flow-workers")
+			if err == nil {
+				err = s.send("parts", p)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// parts renders templates whose names are also the IDs of their elements.
+func (c *call) parts(data any, names ...string) (parts, error) {
+	p := parts{}
+	for _, name := range names {
+		html, err := c.views.render(name, view{c.session, data})
+		if err != nil {
+			return nil, err
+		}
+		p[name] = string(html)
+	}
+	return p, nil
+}
+
+// liveTail sends log lines and ended events of an owner.
+func liveTail(c *call) (*page, error) {
+	r := c.tailOf()
+	if r.Owner == "" {
+		return nil, &control.Error{Code: http.StatusBadRequest, Text: "owner is missing: a tail is of one owner"}
+	}
+	return c.stream(func(s *stream) error {
+		return c.fleet().Follow(s.ctx, r, func(e *tail.Entry) error {
+			html, err := c.views.render("tail-entry", e)
+			if err != nil {
+				return err
+			}
+			return s.send("line", string(html))
+		}, func(err error) { _ = s.send("failed", failureOf(err).Text) })
+	})
+}
+
+// liveJob sends the progress of a job until it has ended.
+func liveJob(c *call) (*page, error) {
+	name := control.JobName{Job: c.http.PathValue("job")}
+	return c.stream(func(s *stream) error {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			j, err := control.Ask(s.ctx, c.fleet(), control.DeadJob, name)
+			if err != nil {
+				return err
+			}
+			p, err := c.parts(progressOf(j), "job-progress")
+			if err == nil {
+				err = s.send("parts", p)
+			}
+			if err != nil || j.State != "running" {
+				return errors.Join(err, s.send("ended", j.State))
+			}
+			select {
+			case <-tick.C:
+			case <-s.ctx.Done():
+				return nil
+			}
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package console
+
+import (
+	"net/url"
+	"strconv"
+
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+)
+
+// schedulesPage is the data of the page Schedules.
+type schedulesPage struct {
+	control.ScheduleList
+	Waiting control.WaitingList
+	Query   url.Values
+}
+
+// scheduleRows is the data of a table of schedules.
+type scheduleRows struct {
+	Rows     []control.Schedule
+	Operates bool
+	CSRF     string
+	Back     string // page to go to after an action
+}
+
+func listSchedules(c *call) (*page, error) {
+	q, fleet := c.http.URL.Query(), c.fleet()
+	p := schedulesPage{Query: q}
+	var err error
+	if p.ScheduleList, err = control.Ask(c.ctx, fleet, control.SchedulesList, control.ListWorkers{Owner: q.Get("owner"),
+		After: q.Get("after"), Limit: pageSize}); err != nil {
+		return nil, err
+	}
+	r := control.ListWaiting{Owner: q.Get("owner"), Worker: q.Get("worker"), Limit: pageSize}
+	if text := q.Get("waiting"); text != "" {
+		if r.After, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return nil, wrongForm("waiting", text, "it is a sequence")
+		}
+	}
+	if p.Waiting, err = control.Ask(c.ctx, fleet, control.SchedulesWaiting, r); err != nil {
+		return nil, err
+	}
+	return &page{view: "schedules", title: "Schedules", place: "schedules", data: p}, nil
+}
+
+func (c *call) scheduleName() control.ScheduleName {
+	return control.ScheduleName{Worker: c.form("worker"), Name: c.form("name")}
+}
+
+func pauseSchedule(c *call) (*page, error) {
+	name := c.scheduleName()
+	if _, err := control.Ask(c.ctx, c.fleet(), control.SchedulesPause, name); err != nil {
+		return nil, err
+	}
+	return c.done(within(c.form("back")), "Schedule %s of %s is paused.", name.Name, name.Worker)
+}
+
+func resumeSchedule(c *call) (*page, error) {
+	name := c.scheduleName()
+	if _, err := control.Ask(c.ctx, c.fleet(), control.SchedulesResume, name); err != nil {
+		return nil, err
+	}
+	return c.done(within(c.form("back")), "Schedule %s of %s ticks again.", name.Name, name.Worker)
+}
+
+func cancelWaiting(c *call) (*page, error) {
+	done, err := control.Ask(c.ctx, c.fleet(), control.SchedulesCancel, control.CancelWaiting{Worker: c.form("worker"),
+		ID: c.form("id")})
+	if err != nil {
+		return nil, err
+	}
+	return c.done(within(c.form("back")), "%d waiting events with the id %s are cancelled.", done.Cancelled, c.form("id"))
+}

@@ -1,0 +1,311 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"golang.org/x/mod/semver"
+
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/consumer/schedule"
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
+	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
+	"github.com/pinwheel-run/pinwheel/internal/operate/audit"
+	"github.com/pinwheel-run/pinwheel/internal/operate/tail"
+)
+
+const (
+	// requestTimeout limits the time of a request. An operation that takes longer is a job.
+	requestTimeout = 20 * time.Second
+	// maxControl is how many requests a process handles at once.
+	maxControl = 16
+)
+
+// Process is the process of a Server. It has the facts that only this process knows, and the operations that affect it
+// alone.
+type Process interface {
+	// Stats returns its figures, for JSON.
+	Stats() any
+	// Flow returns what runs here, and what has happened here since the start. Who answers is filled in later.
+	Flow() Flow
+	// WorkersFlow returns what the workers of an owner do here, or the one of that name. Who answers is filled in later.
+	WorkersFlow(owner, worker string) WorkersFlow
+	// Unstored returns why JetStream does not acknowledge events now, or nil. Owners may read it.
+	Unstored() error
+	// Installed returns what runs here of a worker, or the zero Installation.
+	Installed(owner, name string) events.Installation
+	// Installations returns what runs here of all workers, in any order. They are shared: nothing may change them.
+	Installations() []*events.Installation
+	// Policies returns the policies of the owners that have one. They are shared, but the map is the caller's.
+	Policies() map[string]*events.Policy
+	// Outcomes returns how the runs of a worker's split have ended here, and the number of its rollout.
+	Outcomes(owner, name string) (rollout int, outcomes events.Outcomes)
+	// Members returns this process, all processes that it knows, including itself, and the IDs of the last ones that
+	// left.
+	Members() (self Member, all []Member, left []string)
+	// Tail begins, renews or ends a tail of an owner.
+	Tail(owner string, r tail.Request) error
+	// OpenChecker opens a checker that passes what a module writes to log.
+	OpenChecker(log func(events.LogLine)) Checker
+	// AdmitLetter says why a letter of this size must not be imported for an owner, or returns nil. It counts as a call.
+	AdmitLetter(owner string, size int) *events.Failure
+	// Reset has all processes of the fleet end the contexts of a worker. done are those that have begun to, missing are
+	// other ones that this process knows.
+	Reset(ctx context.Context, owner, worker string) (done, missing []Member, err error)
+	// Preview signs a host that shows w until a time, and returns it with a URL of it at this process. active is the
+	// active version of the worker; nil = none. The error says why w cannot be shown.
+	Preview(w, active *events.Worker, until time.Time) (host, url string, err error)
+	// Drain makes the process drain and end.
+	Drain()
+}
+
+// Config configures a Server. All fields are required unless they say otherwise.
+type Config struct {
+	Prefix        string // first part of the subjects
+	Node          string // name of this process
+	Build         string // build of this process
+	Token         string // token for guarded endpoints; may be empty
+	ByPermissions bool   // if Token is empty, NATS alone controls access
+	ReplyPrefixes []string
+
+	AllowPrivateAddresses []string // may be empty
+	DrainTimeout          time.Duration
+
+	Workers  *deploy.Store
+	Policies *deploy.Policies
+	Secrets  *deploy.Secrets
+	Audit    *audit.Log // nil: changes are not recorded
+	// Identities open secrets. nil: this process has no key.
+	Identities *secrets.Identities
+	// Bindings have what workers have stored.
+	Bindings *bindings.Bindings
+	Process  Process
+	Log      zerolog.Logger
+	Metrics  prometheus.Registerer // may be nil
+}
+
+// Server answers requests on PREFIX.control.* and $SRV for one process (docs/reference/control.md).
+type Server struct {
+	Operations
+	cfg     Config
+	jobs    jobs
+	service micro.Service // nil in a command
+	id      string        // on $SRV
+	here    *Here         // nil in a process
+
+	life      context.Context //nolint:containedctx // of requests and jobs: from Open to Close
+	end       context.CancelFunc
+	running   sync.WaitGroup
+	room      chan struct{} // one slot for each request in progress
+	gate      *gate         // of owners
+	uploads   uploads       // of owners
+	checkBans checkBans     // of modules and owners
+	files     uploads       // of files of owners
+	bodies    uploads       // of imports and objects of owners
+	lists     listRoom      // of what owners have stored
+	counts    letterCounts
+}
+
+// Open answers requests until ctx is done or Close is called.
+func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	subjects := events.Subjects(cfg.Prefix)
+	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl), uploads: uploads{kind: ofDeploys},
+		files: uploads{kind: ofFiles}, bodies: uploads{kind: ofBodies}}
+	s.Operations = Operations{
+		nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers, policies: cfg.Policies,
+		secrets: cfg.Secrets,
+		dead:    deadletter.NewStore(js, subjects), schedules: schedule.NewStore(js, subjects),
+	}
+	s.gate = newGate(func(r ownerRequest) { handleOwned(s, r) }, cfg.Metrics)
+	s.life, s.end = context.WithCancel(ctx)
+	if s.service, err = s.openService(); err != nil {
+		s.end()
+		return nil, err
+	}
+	s.id = s.service.Info().ID
+	for _, e := range endpoints() {
+		err = errors.Join(err, s.add(e, e.name, cfg.Prefix+".control."+e.name, s.take))
+		if e.tenant {
+			err = errors.Join(err, s.add(e, "owner."+e.name, ownerSubject(cfg.Prefix, "*", e.name), s.takeOwned))
+		}
+	}
+	// Any process takes a request about a job, and forwards it to the process that has the job.
+	own := Endpoint[jobRequest, Job]{
+		Name:    "job",
+		Doc:     "Returns the state of a job of this process, or cancels it.",
+		Each:    true,
+		Guarded: true,
+		handle:  (*Server).ownJob,
+	}
+	if err = errors.Join(err, s.add(own.row(), own.Name, s.jobSubject(s.ID()), s.take)); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// add answers requests on subject. take gets each. name is that of the endpoint on $SRV.
+func (s *Server) add(e row, name, subject string, take func(row, micro.Request)) error {
+	opts := []micro.EndpointOpt{
+		micro.WithEndpointSubject(subject),
+		micro.WithEndpointMetadata(map[string]string{"guarded": strconv.FormatBool(e.guarded), "description": e.doc}),
+	}
+	if e.each {
+		opts = append(opts, micro.WithEndpointQueueGroupDisabled())
+	}
+	return s.service.AddEndpoint(strings.ReplaceAll(name, ".", "-"),
+		micro.HandlerFunc(func(r micro.Request) { take(e, r) }), opts...)
+}
+
+// ID is the id of this process on $SRV.
+func (s *Server) ID() string { return s.id }
+
+// Close ends jobs after their current letter, and waits for requests.
+func (s *Server) Close() {
+	if s.here == nil {
+		_ = s.service.Stop() // it fails when the connection is closed, which has the same effect
+	}
+	s.end()
+	if s.here == nil {
+		s.gate.queue.Close()
+	}
+	s.running.Wait()
+}
+
+// take answers one request in its own goroutine.
+func (s *Server) take(e row, r micro.Request) {
+	if !s.mayAnswer(r.Reply()) {
+		s.cfg.Log.Warn().Str("endpoint", e.name).Str("reply", r.Reply()).Msg("control request is not answered: its reply subject is no inbox")
+		return
+	}
+	select {
+	case s.room <- struct{}{}:
+	default:
+		_ = r.Error("503", "this process has too many control requests under way: try again", nil)
+		return
+	}
+	s.running.Go(func() {
+		defer func() { <-s.room }()
+		s.serve(e, r, "", func(ctx context.Context) (any, error) { return s.answer(ctx, e, r) })
+	})
+}
+
+// serve answers a request by do. owner is the owner whose API it came to, or "".
+func (s *Server) serve(e row, r micro.Request, owner string, do func(context.Context) (any, error)) {
+	ctx, cancel := context.WithTimeout(s.life, requestTimeout)
+	defer cancel()
+	answer, err := do(ctx)
+	if err != nil && s.life.Err() != nil {
+		err = &Error{Code: http.StatusServiceUnavailable, Text: processEnding}
+	}
+	log := s.cfg.Log.With().Str("endpoint", e.name).Logger()
+	level := zerolog.InfoLevel
+	if owner != "" { // it must not fill the log
+		log, level = log.With().Str("owner", owner).Logger(), zerolog.DebugLevel
+	}
+	switch {
+	case errors.Is(err, errNotMeant):
+	case err != nil:
+		code, text := codeOf(err), oneLine(err)
+		log.WithLevel(level).Int("code", code).Msg(text)
+		s.respond(r, refusal(code, text), moduleFault(err))
+	default:
+		if e.guarded {
+			log.WithLevel(level).Msg("control request")
+		}
+		if e.audit {
+			s.recordRequest(ctx, change{e.name, owner, r.Data(), r.Headers().Get(HeaderClaims), answer})
+		}
+		data, err := encodeJSON(answer)
+		if err != nil {
+			s.respond(r, refusal(http.StatusInternalServerError, "the answer cannot be sent: "+err.Error()), nil)
+			return
+		}
+		if most := s.nc.MaxPayload(); int64(len(data)) > most {
+			s.respond(r, refusal(http.StatusRequestEntityTooLarge, fmt.Sprintf("the answer has %d bytes: a message has at most %d",
+				len(data), most)), nil)
+			return
+		}
+		s.respond(r, nil, data)
+	}
+}
+
+// refusal returns the headers of an answer that is an error.
+func refusal(code int, text string) nats.Header {
+	return nats.Header{micro.ErrorHeader: {strings.NewReplacer("\n", " ", "\r", " ").Replace(text)},
+		micro.ErrorCodeHeader: {strconv.Itoa(code)}}
+}
+
+// respond answers r. Only the goroutine of r may call the methods of micro.Request.
+func (s *Server) respond(r micro.Request, h nats.Header, data []byte) {
+	if err := s.nc.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: h, Data: data}); err != nil {
+		s.cfg.Log.Warn().Err(err).Str("subject", r.Subject()).Msg("control request could not be answered")
+	}
+}
+
+func (s *Server) answer(ctx context.Context, e row, r micro.Request) (any, error) {
+	if e.guarded {
+		if err := s.authorize(e.name, r.Headers().Get("Authorization")); err != nil {
+			return nil, err
+		}
+	}
+	return e.handle(ctx, s, "", r.Data())
+}
+
+// mayAnswer reports whether subject may receive the answer to a control request. Answers are published with the fleet's
+// permissions. So only inboxes are allowed, including those of owners.
+func (s *Server) mayAnswer(subject string) bool {
+	if s.subjects.Owned(subject) || strings.HasPrefix(subject, "$") {
+		return false
+	}
+	return strings.HasPrefix(subject, "_INBOX") || slices.ContainsFunc(s.cfg.ReplyPrefixes, func(p string) bool {
+		p, _, _ = strings.Cut(p, "{")
+		return p != "" && strings.HasPrefix(subject, p)
+	})
+}
+
+// serviceName is the name of the processes on $SRV.
+const serviceName = "pinwheel"
+
+// openService answers $SRV.PING, INFO and STATS for this process until the service is stopped or the connection is
+// closed. In STATS, the data of the endpoint pool are the figures of the process.
+func (s *Server) openService() (micro.Service, error) {
+	return micro.AddService(s.nc, micro.Config{
+		Name: serviceName, Version: semanticVersion(), Description: "One process of a Pinwheel fleet",
+		Metadata: map[string]string{"node": s.cfg.Node, "prefix": s.cfg.Prefix, "version": s.cfg.Build},
+		StatsHandler: func(e *micro.Endpoint) any {
+			if e.Name != "pool" {
+				return nil
+			}
+			return s.cfg.Process.Stats()
+		},
+		ErrorHandler: func(_ micro.Service, err *micro.NATSError) { s.cfg.Log.Warn().Err(err).Msg("NATS service") },
+	})
+}
+
+// semanticVersion is the version of this build without the leading v. It is 0.0.0-devel for a build without a version.
+func semanticVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && semver.IsValid(info.Main.Version) {
+		return strings.TrimPrefix(semver.Canonical(info.Main.Version), "v")
+	}
+	return "0.0.0-devel"
+}

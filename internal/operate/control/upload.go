@@ -1,0 +1,278 @@
+package control
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
+)
+
+// UploadedBundle names a bundle that was stored in parts, as a body of its owner: the code, then the source map.
+type UploadedBundle struct {
+	ID        string `json:"id"`
+	Parts     int    `json:"parts"`
+	Code      int    `json:"code"`      // bytes
+	SourceMap int    `json:"sourceMap"` // bytes
+	SHA256    string `json:"sha256"`    // of all bytes, in hex
+
+	data []byte // of a request that this program handles: nothing is stored in parts
+}
+
+// Inline makes b a bundle in a request that this program handles.
+func (b *UploadedBundle) Inline(data []byte) { b.ID, b.Parts, b.data = inlineID, 1, data }
+
+// inlineID stands for the id of a body that is not stored in parts.
+const inlineID = "inline"
+
+// maxBundleParts is how many parts a bundle may have. A client makes them as large as max_payload allows.
+const maxBundleParts = 4096
+
+// DeployVersion deploys a bundle. Number, time and hash of the version are the server's.
+type DeployVersion struct {
+	WorkerName
+	File   string         `json:"file"` // name of the bundle in stacks: NAME.js
+	Spec   events.Spec    `json:"spec"` // as a manifest has it
+	Bundle UploadedBundle `json:"bundle"`
+	Plain  []string       `json:"plain" most:"1000"` // vars that look like secrets and are none
+
+	DryRun     bool          `json:"dryRun"`
+	UploadOnly bool          `json:"uploadOnly"`
+	Percent    float64       `json:"percent"` // 0: everything
+	Steps      []events.Step `json:"steps"`
+	Guard      events.Guard  `json:"guard"`
+
+	Tag string `json:"tag"`
+	Note
+	asker
+}
+
+// DeployedVersion is what a deploy did.
+type DeployedVersion struct {
+	Changed    bool              `json:"changed"` // the deployment is new
+	Deployment events.Deployment `json:"deployment"`
+	DryRun     bool              `json:"dryRun,omitempty"`
+	Handlers   []events.Kind     `json:"handlers"`
+	Number     int               `json:"number"`
+	Output     []string          `json:"output"` // what the module wrote while it was loaded
+	Stored     bool              `json:"stored"` // the version is new
+	Version    string            `json:"version"`
+	Warnings   []string          `json:"warnings"` // what the author should know
+	Worker     string            `json:"worker"`
+}
+
+// recorded is what the audit stream tells of a deploy.
+func (d DeployedVersion) recorded() any {
+	if d.DryRun || !d.Stored && !d.Changed {
+		return nil
+	}
+	return map[string]any{"worker": d.Worker, "version": d.Version, "percent": d.Deployment.PercentOf(d.Version)}
+}
+
+// check checks the fields that the store does not check, or not before it reads the bundle.
+func (r DeployVersion) check() error {
+	b := r.Bundle
+	switch {
+	case events.CheckName("id of a body", b.ID) != nil:
+		return wrongField("bundle.id", " %.80q: it is the id of a body that was stored in parts", b.ID)
+	case b.Parts < 1 || b.Parts > maxBundleParts:
+		return wrongField("bundle.parts", " is %d: it is 1 to %d", b.Parts, maxBundleParts)
+	case b.Code < 1 || b.Code > deploy.MaxBundle:
+		return wrongField("bundle.code", " is %d: it is 1 to %d bytes", b.Code, deploy.MaxBundle)
+	case b.SourceMap < 0 || b.SourceMap > deploy.MaxSourceMap:
+		return wrongField("bundle.sourceMap", " is %d: it is 0 to %d bytes", b.SourceMap, deploy.MaxSourceMap)
+	case len(b.SHA256) != hex.EncodedLen(sha256.Size):
+		return wrongField("bundle.sha256", " %.80q: it is 64 hex digits", b.SHA256)
+	case r.UploadOnly && (r.Percent != 0 || len(r.Steps) > 0), r.Percent != 0 && len(r.Steps) > 0:
+		return refused("uploadOnly, percent and steps: choose one")
+	case r.Guard != (events.Guard{}) && len(r.Steps) == 0:
+		return wrongField("guard", " needs steps: it is checked between them")
+	}
+	if r.Percent != 0 {
+		if err := events.CheckPercent(r.Percent); err != nil {
+			return wrongName("percent", err)
+		}
+	}
+	if len(r.Steps) > 0 {
+		rollout := events.Rollout{ID: 1, Steps: r.Steps, Guard: r.Guard, State: events.RolloutRunning}
+		if err := rollout.Validate(); err != nil {
+			return refused("%v", err)
+		}
+	}
+	for _, text := range []struct {
+		field, value string
+		most         int
+	}{{"tag", r.Tag, events.MaxTag}, {"message", r.Message, events.MaxNote}, {"by", r.By, events.MaxNote}} {
+		if err := events.CheckText(text.field, text.value, text.most); err != nil {
+			return wrongName(text.field, err)
+		}
+	}
+	return nil
+}
+
+// deployVersion deploys a bundle for its owner.
+func (s *Server) deployVersion(ctx context.Context, r DeployVersion) (DeployedVersion, error) {
+	owner, name, err := r.parse()
+	if err != nil {
+		return DeployedVersion{}, err
+	}
+	if err := r.check(); err != nil {
+		return DeployedVersion{}, err
+	}
+	if err := s.uploads.enter(owner, time.Now()); err != nil {
+		return DeployedVersion{}, err
+	}
+	check := &moduleCheck{process: s.cfg.Process, unlimited: r.by == "", bans: &s.checkBans}
+	defer func() { s.uploads.leave(owner, check.took, time.Now()) }()
+	answer, err := s.storeVersion(ctx, owner, name, r, check)
+	if again := codeOf(err); err == nil || again != http.StatusServiceUnavailable &&
+		again != http.StatusInternalServerError {
+		r.Bundle.drop(ctx, s, owner) // the parts are not needed any more
+	}
+	return answer, err
+}
+
+// storeVersion reads a bundle and has the store deploy it, as a command of the fleet's user does.
+func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployVersion,
+	check *moduleCheck) (DeployedVersion, error) {
+	data, err := r.Bundle.read(ctx, s, owner)
+	if err != nil {
+		return DeployedVersion{}, err
+	}
+	b := &deploy.Bundle{Code: string(data[:r.Bundle.Code]), File: r.File, SourceMap: data[r.Bundle.Code:], Spec: r.Spec,
+		Plain: r.Plain}
+	if err := deploy.CheckBundle(b); err != nil {
+		return DeployedVersion{}, err
+	}
+	policy, err := s.policies.Get(ctx, owner)
+	if err != nil {
+		return DeployedVersion{}, err
+	}
+	d, err := s.workers.Deploy(ctx, deploy.Request{
+		Owner: owner, Name: name, Bundle: b, Bindings: r.Spec.Bindings, Policy: policy, Bounded: r.by != "",
+		FilesStored: true, Secrets: s.secrets, DryRun: r.DryRun, UploadOnly: r.UploadOnly, Percent: r.Percent,
+		Steps: r.Steps, Guard: r.Guard, Tag: r.Tag, Note: deploy.Note(r.Note),
+	}, check)
+	if err != nil {
+		return DeployedVersion{}, err
+	}
+	answer := DeployedVersion{
+		Changed: d.Changed, Deployment: d.Deployment, DryRun: r.DryRun, Handlers: d.Worker.Handlers, Number: d.Worker.Number,
+		Stored: d.Stored, Version: d.Worker.Version,
+		Output: check.output(), Warnings: []string{}, Worker: d.Worker.Target(),
+	}
+	if d.Stored {
+		versions, err := s.workers.Versions(ctx, owner, name)
+		if err != nil { // it is deployed: that the versions cannot be compared is no failure
+			s.cfg.Log.Debug().Err(err).Str("worker", answer.Worker).Msg("bindings of two versions not compared")
+		}
+		answer.Warnings = append(answer.Warnings, DroppedBindings(versions, d.Worker)...)
+	}
+	return answer, nil
+}
+
+// read reads the bundle.
+func (b UploadedBundle) read(ctx context.Context, s *Server, owner string) ([]byte, error) {
+	data, err := readParts(ctx, s, owner, parts{"bundle", "code and sourceMap say", b.ID, b.Parts, b.data},
+		b.Code+b.SourceMap)
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(data); !strings.EqualFold(hex.EncodeToString(sum[:]), b.SHA256) {
+		return nil, refused("bundle %s has the SHA-256 %x, and not the one of bundle.sha256", b.ID, sum)
+	}
+	return data, nil
+}
+
+// parts are stored parts of a body, which a request names.
+type parts struct {
+	noun, says string // what they are, and where the request says their size, for errors
+	id         string
+	n          int
+	inline     []byte // what they would be, if this program handles the request
+}
+
+// readParts reads parts that have size bytes in all. Only the owner's own parts can be named: the owner is in their
+// subject.
+func readParts(ctx context.Context, s *Server, owner string, p parts, size int) ([]byte, error) {
+	if s.here != nil && p.id == inlineID && len(p.inline) == size {
+		return p.inline, nil
+	}
+	data := make([]byte, 0, size)
+	for i := range p.n {
+		part, err := stored.LastData(ctx, s.nc, events.StreamBodies, s.subjects.BodyPart(owner, p.id, i))
+		switch {
+		case errors.Is(err, stored.ErrNone):
+			return nil, refused("part %d of %d of %s %s is not there: parts are stored first, and kept for 24 hours", i, p.n, p.noun, p.id)
+		case err != nil:
+			return nil, fmt.Errorf("part %d of %s %s: %w", i, p.noun, p.id, err)
+		case len(part) == 0:
+			return nil, refused("part %d of %s %s has no bytes", i, p.noun, p.id)
+		case len(part) > size-len(data):
+			return nil, refused("%s %s has more than the %d bytes that %s", p.noun, p.id, size, p.says)
+		}
+		data = append(data, part...)
+	}
+	if len(data) < size {
+		return nil, refused("%s %s has %d bytes: %s %d", p.noun, p.id, len(data), p.says, size)
+	}
+	return data, nil
+}
+
+// drop removes the parts. If that fails, JetStream removes them after 24 hours.
+func (b UploadedBundle) drop(ctx context.Context, s *Server, owner string) {
+	dropParts(ctx, s, owner, b.ID)
+}
+
+func dropParts(ctx context.Context, s *Server, owner, id string) {
+	if id == inlineID {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWait)
+	defer cancel()
+	body, _ := json.Marshal(map[string]string{"filter": s.subjects.BodyParts(owner, id)}) // strings cannot fail
+	_, err := s.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + events.StreamBodies,
+		Data: body})
+	if err != nil {
+		s.cfg.Log.Debug().Err(err).Str("owner", owner).Msg("the parts of an upload stay until their time is over")
+	}
+}
+
+// dropWait limits the time that removing parts takes.
+const dropWait = 2 * time.Second
+
+// DroppedBindings warns of bindings that the version before w had and that w does not have. versions are those of the
+// worker, oldest first.
+func DroppedBindings(versions []*events.Worker, w *events.Worker) (warnings []string) {
+	i := slices.IndexFunc(versions, func(v *events.Worker) bool { return v.Version == w.Version })
+	if i < 1 {
+		return nil
+	}
+	before, vars := versions[i-1], w.AllVars()
+	for _, b := range before.Env() {
+		where := "in the manifest"
+		_, there := w.Find(b.Kind, b.Name)
+		switch b.Kind {
+		case events.BindingVar, events.BindingJSON:
+			_, there = vars[b.Name]
+			where = "with --var at each deploy, or in the manifest"
+		case events.BindingQueue:
+			where = "with --queue at each deploy, or in the manifest"
+		}
+		if !there {
+			warnings = append(warnings, fmt.Sprintf("env.%s of version %s is gone: name it %s", b.Name, before.Version, where))
+		}
+	}
+	return warnings
+}

@@ -1,0 +1,219 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/dispatch"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/operate/tail"
+	"github.com/pinwheel-run/pinwheel/internal/process/config"
+	"github.com/pinwheel-run/pinwheel/isolates"
+)
+
+// controlled is the process as the package control uses it.
+type controlled struct {
+	process *Process
+	drain   func() // makes the process drain
+}
+
+func (c controlled) Stats() any { return c.process.Stats() }
+
+func (c controlled) Flow() control.Flow {
+	d, past, pool, held :=
+		c.process.dispatch.Stats(), c.process.dispatch.Flow(), c.process.pool.Stats(), c.process.consumer.Stats()
+	f := control.Flow{
+		At: time.Now(), Queued: d.Queued, Running: d.Running, Held: held.Held, Waiting: held.Waiting, Isolates: pool.Cached +
+			pool.Busy, Heap: pool.HeapBytes, Draining: d.Draining,
+		Retried: past.Retried, Failed: past.Failed, Parked: past.Parked, Wait: histogram(past.Wait),
+		Duration: histogram(past.Duration),
+		Owners:   []control.OwnerFlow{},
+	}
+	for _, o := range c.process.dispatch.BusyOwners() {
+		if len(f.Owners) == control.MaxFlowOwners {
+			break
+		}
+		f.Owners = append(f.Owners, control.OwnerFlow{Owner: o.Owner, Queued: o.Queued, Running: o.Running,
+			Parking: o.Parking})
+	}
+	f.Workers = workerFlows(dispatch.BusyWorkers(c.process.dispatch, "", "", control.MaxFlowWorkers).Workers)
+	return f
+}
+
+func workerFlows(list []dispatch.WorkerStats) []control.WorkerFlow {
+	flows := make([]control.WorkerFlow, len(list))
+	for i, w := range list {
+		flows[i] = control.WorkerFlow{
+			Worker: w.Owner + "/" + w.Worker, State: string(w.State), Running: w.Running, Ended: w.Ended, Failed: w.Failed,
+			Duration: w.Duration.Buckets, Last: w.Last,
+		}
+	}
+	return flows
+}
+
+func (c controlled) WorkersFlow(owner, worker string) control.WorkersFlow {
+	has := dispatch.BusyWorkers(c.process.dispatch, owner, worker, control.MaxFlowWorkers)
+	return control.WorkersFlow{
+		At: time.Now(), OwnerFlow: control.OwnerFlow{Owner: owner, Queued: has.Queued, Running: has.Running,
+			Parking: has.Parking},
+		Ended: has.Ended, Failed: has.Failed, Duration: histogram(has.Duration), Workers: workerFlows(has.Workers),
+	}
+}
+
+func (c controlled) Unstored() error { return c.process.consumer.Unstored() }
+
+func histogram(h dispatch.Histogram) control.Histogram {
+	return control.Histogram{Count: h.Count, Bounds: dispatch.Bounds(), Buckets: h.Buckets}
+}
+
+func (c controlled) Installed(owner, name string) events.Installation {
+	in, _ := c.process.catalog.Installed(owner, name)
+	return in
+}
+
+func (c controlled) Installations() []*events.Installation { return c.process.catalog.All() }
+
+func (c controlled) Policies() map[string]*events.Policy { return c.process.granting.all() }
+
+func (c controlled) Outcomes(owner, name string) (rollout int, outcomes events.Outcomes) {
+	return c.process.dispatch.Outcomes(owner, name)
+}
+
+func (c controlled) Members() (self control.Member, all []control.Member, left []string) {
+	m := c.process.members
+	return m.self, m.known(), m.gone()
+}
+
+func (c controlled) Tail(owner string, r tail.Request) error { return c.process.tails.Renew(owner, r) }
+
+func (c controlled) AdmitLetter(owner string, size int) *events.Failure {
+	return c.process.consumer.AdmitLetter(owner, size)
+}
+
+func (c controlled) Reset(ctx context.Context, owner, worker string) (done, missing []control.Member, err error) {
+	return resets{c.process}.all(ctx, owner, worker)
+}
+
+func (c controlled) Drain() { c.drain() }
+
+// openControl answers control requests for this process. drain must make the process drain.
+func (p *Process) openControl(ctx context.Context, drain func()) (*control.Server, error) {
+	return control.Open(ctx, p.nc, control.Config{
+		Prefix: p.cfg.Prefix, Node: nodeName(), Build: config.Version(), Token: p.cfg.ControlToken,
+		ByPermissions: p.cfg.Control == config.ControlByPermissions,
+		ReplyPrefixes: p.cfg.ReplyPrefixes, AllowPrivateAddresses: p.cfg.AllowPrivateAddresses,
+		DrainTimeout: p.cfg.DrainTimeout,
+		Workers:      p.store, Policies: p.policies, Secrets: p.secrets, Audit: p.audit, Bindings: p.host.Bindings,
+		Identities: p.values.ids, Process: controlled{p, drain}, Log: p.log, Metrics: p.registry,
+	})
+}
+
+// policies has the policies that this process goes by. The zero value has none. Several goroutines may call its
+// methods.
+type policies struct {
+	mu   sync.Mutex
+	list map[string]*events.Policy
+}
+
+// set sets the policy of an owner. The zero Policy is none.
+func (p *policies) set(owner string, policy events.Policy) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if policy.IsZero() {
+		delete(p.list, owner)
+		return
+	}
+	if p.list == nil {
+		p.list = map[string]*events.Policy{}
+	}
+	p.list[owner] = &policy
+}
+
+// all returns the policies by owner. The caller may change the map, not the policies.
+func (p *policies) all() map[string]*events.Policy {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.list)
+}
+
+// resetWait is how long a reset waits for the processes of the fleet. Each answers at once: it does not wait for runs.
+const resetWait = 2 * time.Second
+
+// resets end the contexts of a worker in all processes. Like bans, they are what processes tell each other.
+type resets struct{ *Process }
+
+func (r resets) subject() string { return r.cfg.Prefix + ".control.resets" }
+
+// hear ends contexts when another process, or this one, says so. It runs until ctx is done.
+func (r resets) hear(ctx context.Context) {
+	sub, err := r.nc.Subscribe(r.subject(), func(m *nats.Msg) {
+		var name control.WorkerName
+		if json.Unmarshal(m.Data, &name) != nil {
+			return
+		}
+		owner, worker, err := events.ParseTarget(name.Worker)
+		if err != nil {
+			return
+		}
+		isolates.Reset(r.pool, owner, worker)
+		r.log.Debug().Str("owner", owner).Str("worker", worker).Msg("worker is reset: its contexts end")
+		if self, err := json.Marshal(r.members.self); err == nil && m.Reply != "" {
+			_ = m.Respond(self) // not connected: who asked counts this process as missing
+		}
+	})
+	if err != nil {
+		r.log.Warn().Err(err).Msg("resets of workers cannot be received")
+		return
+	}
+	<-ctx.Done()
+	_ = sub.Unsubscribe()
+}
+
+// all has all processes end the contexts of a worker. It returns those that have, and the known ones that did not
+// answer.
+func (r resets) all(ctx context.Context, owner, worker string) (done, missing []control.Member, err error) {
+	ctx, cancel := context.WithTimeout(ctx, resetWait)
+	defer cancel()
+	inbox := r.nc.NewInbox()
+	answers, err := r.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = answers.Unsubscribe() }()
+	text, err := json.Marshal(control.WorkerName{Worker: owner + "/" + worker})
+	if err != nil {
+		return nil, nil, err
+	}
+	awaited := map[string]control.Member{}
+	for _, m := range r.members.known() {
+		awaited[m.ID] = m
+	}
+	if err := r.nc.PublishRequest(r.subject(), inbox, text); err != nil {
+		return nil, nil, err
+	}
+	for len(awaited) > 0 {
+		m, err := answers.NextMsgWithContext(ctx)
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrNoResponders) {
+			return done, nil, err
+		}
+		if err != nil {
+			break
+		}
+		var one control.Member
+		if json.Unmarshal(m.Data, &one) == nil && one.ID != "" {
+			delete(awaited, one.ID)
+			done = append(done, one)
+		}
+	}
+	for _, m := range awaited {
+		missing = append(missing, m)
+	}
+	return done, missing, nil
+}

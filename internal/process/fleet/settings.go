@@ -1,0 +1,60 @@
+package fleet
+
+import (
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/dispatch"
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
+	"github.com/pinwheel-run/pinwheel/internal/env/services"
+	"github.com/pinwheel-run/pinwheel/internal/process/config"
+	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
+	"github.com/pinwheel-run/pinwheel/isolates"
+)
+
+// nodeName names this process to others.
+func nodeName() string { return inventory.Node() }
+
+func (p *Process) dispatchConfig(threads int) dispatch.Config {
+	return dispatch.Config{
+		Threads: threads, Background: p.background, Slots: p.cfg.Slots, OwnerMaxRunning: p.cfg.OwnerMaxRunning,
+		OwnerMaxQueued: p.cfg.OwnerMaxQueued,
+		MaxBatch:       min(events.MaxBatch.MaxSize, p.cfg.Window/4), Observers: &p.observers,
+	}
+}
+
+func (p *Process) isolatesConfig(threads int, called *services.Services) isolates.Config {
+	c := isolates.DefaultConfig(threads)
+	c.Background = p.background
+	c.Slots, c.MaxIsolates, c.ContextMaxReuses = p.cfg.Slots, max(threads+p.background,
+		p.cfg.MaxIsolates), p.cfg.ContextMaxReuses
+	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(p.cfg.ContextKeep>>20), p.cfg.SpareIsolates, int(
+		p.cfg.CodeCache)
+	c.OldVersionIdle = p.cfg.OldVersionIdle
+	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates =
+		int(p.cfg.HeapMax>>20), int(p.cfg.OwnerHeapMax>>20), p.cfg.OwnerMaxIsolates
+	if p.log.GetLevel() <= zerolog.DebugLevel {
+		c.OnContext = func(x isolates.ContextChange) {
+			p.log.Debug().Str("owner", x.Worker.Owner).Str("worker", x.Worker.Name).Str("version", x.Worker.Version).
+				Str("mode", string(x.Mode)).
+				Int("uses", x.Uses).Str("reason", x.Reason).Msg(x.What)
+		}
+	}
+	c.Secrets, c.Files, c.Services = p.values.Of, fileBinding{p.files, p.log}, called
+	if p.child != nil {
+		var err error
+		if c.Note, err = p.child.openNote(); err != nil {
+			p.log.Warn().Err(err).Msg("if this process dies, it will not be known which worker it ran")
+		}
+	}
+	c.MaxReply, c.Held = int(p.nc.MaxPayload()), collectMore
+	c.AllowAddresses, c.AllowHosts = config.SplitAddresses(p.cfg.AllowPrivateAddresses)
+	return c
+}
+
+func bindingsConfig(cfg config.Config, log zerolog.Logger) bindings.Config {
+	return bindings.Config{
+		Replicas: cfg.Replicas, KVBytes: int64(cfg.OwnerKVBytes), CacheBytes: int64(cfg.OwnerCacheBytes), Prefix: cfg.Prefix,
+		ReplyPrefixes: cfg.ReplyPrefixes, Log: log,
+	}
+}

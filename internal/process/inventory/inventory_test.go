@@ -1,0 +1,55 @@
+package inventory_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
+	"github.com/pinwheel-run/pinwheel/internal/process/config"
+	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
+)
+
+// Everything of a fleet has a bound but schedules, which JetStream does not let refuse messages, and files, whose bound
+// is a variable. The shipped configuration of NATS has room for all bounds, and a sixteenth for the streams of owners.
+func TestBoundsFitTheShippedConfiguration(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "nats", "nats.conf"))
+	require.NoError(t, err)
+	m := regexp.MustCompile(`(?m)^  max_file_store: (\d+)GB$`).FindSubmatch(text)
+	require.NotNil(t, m)
+	n, err := strconv.ParseInt(string(m[1]), 10, 64)
+	require.NoError(t, err)
+	storage := n << 30 // nats-server reads GB so
+	cfg := config.Default()
+	cfg.HTTPAcme = "letsencrypt"
+	reserved, unbounded := int64(0), []string(nil)
+	for _, r := range inventory.Resources(cfg, 1<<20) {
+		most := int64(0)
+		switch {
+		case r.Stream != nil:
+			most = r.Stream.MaxBytes
+		case r.Bucket != nil:
+			most = r.Bucket.MaxBytes
+		case r.Objects != nil:
+			most = r.Objects.MaxBytes
+		default:
+			continue
+		}
+		if reserved += most; most <= 0 {
+			unbounded = append(unbounded, r.StreamName())
+		}
+	}
+	require.ElementsMatch(t, []string{events.StreamSchedules, resources.BucketStream(assetstore.Bucket)}, unbounded)
+	require.LessOrEqual(t, reserved, storage/16*15)
+	t.Logf("%d MiB of %d MiB are reserved", reserved>>20, storage>>20)
+
+	cfg.WorkersMaxBytes = 0 // the buckets of versions and bundles have no bound, as those of an earlier release
+	require.EqualValues(t, -1, inventory.Deploy(cfg).MaxBytes)
+}
