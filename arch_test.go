@@ -517,6 +517,21 @@ func TestPackagesSayWhatHappensInThem(t *testing.T) {
 	}
 }
 
+// A room below internal/ stands in a wing, which has no code of its own.
+func TestRoomsStandInWings(t *testing.T) {
+	t.Parallel()
+	wings, err := os.ReadDir("internal")
+	require.NoError(t, err)
+	var names []string
+	for _, w := range wings {
+		names = append(names, w.Name())
+		files, err := filepath.Glob(filepath.Join("internal", w.Name(), "*.go"))
+		require.NoError(t, err)
+		require.Empty(t, files, "rooms stand in wings, which have no code")
+	}
+	require.Equal(t, []string{"env", "http", "lib", "operate", "process", "test"}, names)
+}
+
 func TestOnlyV8xUsesCgo(t *testing.T) {
 	for _, p := range packages(t) {
 		if len(p.CgoFiles) > 0 && p.name() != "isolates/v8x" {

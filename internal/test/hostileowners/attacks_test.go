@@ -16,6 +16,7 @@ import (
 type attack struct {
 	name  string
 	guard guard.Guard // prevents it
+	also  guard.Guard // is off without it too, so that the harm comes soon; "" = none
 	env   []string    // of the fleet's process, where the attack is slow with the defaults
 	// run carries out the attack, as acme. harm describes what it did to others, and is empty if it did nothing.
 	run func(t *testing.T, f *fleet) (harm string)
@@ -49,7 +50,7 @@ var attacks = []attack{
 	{name: "timers", guard: guard.TimerBudget, env: []string{"PINWHEEL_THREADS=1"}, run: timers},
 	{name: "long turn", guard: guard.CPUWhileRunning, env: []string{"PINWHEEL_THREADS=1"}, run: longTurn},
 	{name: "long domains", guard: guard.LinearWork, run: longDomains},
-	{name: "lost threads", guard: guard.CrashSuspects,
+	{name: "lost threads", guard: guard.CrashSuspects, also: guard.NativeWork,
 		env: []string{"PINWHEEL_THREADS=2", "PINWHEEL_BACKGROUND_THREADS=2"}, run: costThreads},
 	{name: "native work", guard: guard.NativeWork, run: nativeWork},
 	{name: "module checks", guard: guard.ModuleChecks, run: moduleChecks},

@@ -16,7 +16,7 @@ func TestControls(t *testing.T) {
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			f := openFleet(t, append(a.env, guard.Variable+"="+string(a.guard))...)
+			f := openFleet(t, append(a.env, guard.Variable+"="+string(a.guard)+","+string(a.also))...)
 			f.unguarded = true
 			harm := a.run(t, f)
 			require.NotEmpty(t, harm, "harm without its guard")

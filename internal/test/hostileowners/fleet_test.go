@@ -118,7 +118,7 @@ func openFleet(t *testing.T, env ...string) *fleet {
 // a busy machine late.
 func (f *fleet) attackFor(d time.Duration) time.Duration {
 	if f.unguarded {
-		return 4 * patience
+		return 2 * patience
 	}
 	return d
 }
