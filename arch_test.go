@@ -171,7 +171,7 @@ var house = map[string]room{
 		libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
 	"internal/http/assetserver": {pure: true, rooms: []string{"deploy/assets", "events"}},
 	"internal/env/assetstore": {
-		pure: true, rooms: []string{"deploy/assets", "internal/lib/guard", "internal/lib/resources", "internal/lib/turns"},
+		pure: true, rooms: []string{"deploy/assets", "internal/lib/guard", "internal/lib/perowner", "internal/lib/resources"},
 		libs:  []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
 		tests: []string{"internal/test/natstest"},
 	},
@@ -187,7 +187,7 @@ var house = map[string]room{
 		tests: []string{"internal/process/natsd", "internal/test/acmetest", "internal/test/natstest", libAge},
 	},
 	"internal/lib/cron": {pure: true, libs: []string{libCron}},
-	// What owners share: rates, and queues that are drained in turn.
+	// What owners share: rates, queues that are drained in turn, and CPU time of Go.
 	"internal/lib/perowner": {pure: true, rooms: []string{"internal/lib/guard"}, libs: []string{"golang.org/x/time/rate",
 		"golang.org/x/sys/unix"}},
 	// Guards that a test can switch off. Any room may import it.
@@ -331,7 +331,6 @@ var house = map[string]room{
 	"internal/process/crashnote": {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/sys/unix"}},
 	"internal/lib/sourcemap": {pure: true, libs: []string{"github.com/go-sourcemap/sourcemap"},
 		tests: []string{libEsbuild}},
-	"internal/lib/turns": {pure: true}, // rooms that work for owners share it
 
 	// For tests only: no row above lists them under rooms.
 	"internal/test/endless":  {pure: true},

@@ -12,8 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
-	"github.com/pinwheel-run/pinwheel/internal/lib/turns"
 )
 
 // Bucket is the KV bucket with the files.
@@ -32,7 +32,7 @@ type Store struct {
 	js    jetstream.JetStream
 	cfg   Config
 	cache *cache
-	turns *turns.Turns
+	turns *perowner.Turns
 	young time.Duration // parts are so old at most whose file may still come
 
 	mu sync.Mutex
@@ -41,7 +41,7 @@ type Store struct {
 
 // New makes a Store. It does not talk to NATS.
 func New(js jetstream.JetStream, cfg Config) *Store {
-	return &Store{js: js, cfg: cfg, cache: newCache(cfg.Cache), turns: turns.New(), young: time.Hour}
+	return &Store{js: js, cfg: cfg, cache: newCache(cfg.Cache), turns: perowner.NewTurns(), young: time.Hour}
 }
 
 // names of encodings in keys.

@@ -34,7 +34,13 @@ func (r *Rates) Take(owner string, now time.Time) bool {
 
 // Charge uses n units of an owner's, also more than are left. An owner that owes units has used more than it may.
 func (r *Rates) Charge(owner string, n int, now time.Time) {
-	if n <= 0 || guard.RequestRates.Off() {
+	if !guard.RequestRates.Off() {
+		r.charge(owner, n, now)
+	}
+}
+
+func (r *Rates) charge(owner string, n int, now time.Time) {
+	if n <= 0 {
 		return
 	}
 	l := r.Limiter(owner, now)

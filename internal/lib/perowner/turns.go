@@ -1,6 +1,4 @@
-// Package turns divides the CPU time that Go takes for requests of owners: a piece of work runs when it is its owner's
-// turn, and its time is charged to that owner. So an owner whose work takes long delays only itself.
-package turns
+package perowner
 
 import (
 	"context"
@@ -9,26 +7,30 @@ import (
 	"time"
 )
 
-// What an owner may take: Share of one processor, and Burst at once.
+// What an owner may take: TurnShare of one processor, and TurnBurst at once.
 const (
-	Share = 0.25
-	Burst = time.Second
+	TurnShare = 0.25
+	TurnBurst = time.Second
 )
 
-// Turns does work of owners. Any goroutine may call its methods. Make it with New.
+// Turns divides the CPU time that Go takes for owners: a piece of work runs when it is its owner's turn, and its time
+// is charged to that owner. So an owner whose work takes long delays only itself. Any goroutine may call its methods.
+// Make it with NewTurns.
 type Turns struct {
+	used Rates // nanoseconds of CPU time
+
 	mu    sync.Mutex
 	free  int                 // pieces of work that may begin at once
-	of    map[string]*account // only owners that have work or a debt
+	of    map[string]*account // only owners that have work
 	ready []*account          // owners with work that may begin, the next one first
+	spare *account            // to use again
 }
 
-// account is what is known of an owner.
+// account has the work of an owner.
 type account struct {
+	owner   string
 	waiting []chan struct{} // closed when the work may begin
 	state   state
-	used    time.Duration // of Burst, at the time at
-	at      time.Time
 }
 
 type state int
@@ -40,8 +42,13 @@ const (
 	indebt               // work waits until the owner has paid back
 )
 
-// New makes Turns for the processors that Go uses.
-func New() *Turns { return &Turns{free: runtime.GOMAXPROCS(0), of: map[string]*account{}} }
+// NewTurns makes Turns for the processors that Go uses.
+func NewTurns() *Turns {
+	return &Turns{
+		used: Rates{PerSecond: int(TurnShare * float64(time.Second)), Burst: int(TurnBurst)},
+		free: runtime.GOMAXPROCS(0), of: map[string]*account{},
+	}
+}
 
 // Do calls f when it is the owner's turn. f computes and waits for nothing. An owner has one piece of work under way at
 // a time. The error is that of ctx, when it ends before f begins.
@@ -67,19 +74,15 @@ func (t *Turns) Do(ctx context.Context, owner string, f func()) error {
 func (t *Turns) enter(owner string) (wait chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.of[owner]
-	if a == nil {
-		a = &account{at: time.Now()}
-		t.of[owner] = a
-	}
-	if a.state == idle && t.free > 0 && len(t.ready) == 0 && a.debt(time.Now()) == 0 {
+	a := t.account(owner)
+	if a.state == idle && t.free > 0 && len(t.ready) == 0 && t.used.Owes(owner, time.Now()) == 0 {
 		a.state = running
 		t.free--
 		return nil
 	}
 	wait = make(chan struct{})
 	a.waiting = append(a.waiting, wait)
-	t.queue(owner, a)
+	t.queue(a)
 	return wait
 }
 
@@ -90,6 +93,7 @@ func (t *Turns) leaveQueue(owner string, wait chan struct{}) {
 	for i, w := range a.waiting {
 		if w == wait {
 			a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
+			t.forget(a)
 			t.mu.Unlock()
 			return
 		}
@@ -102,28 +106,28 @@ func (t *Turns) leave(owner string, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.of[owner]
-	a.debt(time.Now())
-	a.used += took
+	t.used.charge(owner, int(took), time.Now())
 	a.state = idle
 	t.free++
-	t.queue(owner, a)
+	t.queue(a)
 	t.next()
-	t.forget()
+	t.forget(a)
 }
 
 // queue puts an owner that is idle and has work where it belongs. The caller holds the lock.
-func (t *Turns) queue(owner string, a *account) {
+func (t *Turns) queue(a *account) {
 	if a.state != idle || len(a.waiting) == 0 {
 		return
 	}
-	if debt := a.debt(time.Now()); debt > 0 {
+	if owes := t.used.Owes(a.owner, time.Now()); owes > 0 {
 		a.state = indebt
-		time.AfterFunc(debt, func() {
+		time.AfterFunc(owes, func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			a.state = idle
-			t.queue(owner, a)
+			t.queue(a)
 			t.next()
+			t.forget(a)
 		})
 		return
 	}
@@ -138,6 +142,7 @@ func (t *Turns) next() {
 		a := t.ready[0]
 		t.ready = t.ready[1:]
 		if a.state = idle; len(a.waiting) == 0 {
+			t.forget(a)
 			continue
 		}
 		a.state = running
@@ -147,27 +152,23 @@ func (t *Turns) next() {
 	}
 }
 
-// forgotten is how many owners are looked at, each time, whether they have paid back.
-const forgotten = 2
-
-// forget removes owners that have neither work nor a debt. The caller holds the lock.
-func (t *Turns) forget() {
-	n := 0
-	for owner, a := range t.of {
-		if a.state == idle && len(a.waiting) == 0 {
-			if a.debt(time.Now()); a.used == 0 {
-				delete(t.of, owner)
-			}
+// account returns what is known of an owner. The caller holds the lock.
+func (t *Turns) account(owner string) *account {
+	a := t.of[owner]
+	if a == nil {
+		if a, t.spare = t.spare, nil; a == nil {
+			a = &account{}
 		}
-		if n++; n == forgotten {
-			return
-		}
+		a.owner = owner
+		t.of[owner] = a
 	}
+	return a
 }
 
-// debt is how long the owner waits until its next piece of work.
-func (a *account) debt(now time.Time) time.Duration {
-	a.used = max(0, a.used-time.Duration(float64(now.Sub(a.at))*Share))
-	a.at = now
-	return time.Duration(float64(max(0, a.used-Burst)) / Share)
+// forget removes an owner that has no work. What it has used is not forgotten. The caller holds the lock.
+func (t *Turns) forget(a *account) {
+	if a.state == idle && len(a.waiting) == 0 && t.of[a.owner] == a {
+		delete(t.of, a.owner)
+		t.spare = a
+	}
 }

@@ -1,4 +1,4 @@
-package turns
+package perowner
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func burn(d time.Duration) func() {
 
 // An owner with any amount of work has one piece under way, and another owner's begins although it waits.
 func TestAnOwnerDelaysItself(t *testing.T) {
-	ts := New()
+	ts := NewTurns()
 	ctx, end := context.WithCancel(t.Context())
 	var running, most, began atomic.Int64
 	held := make(chan struct{})
@@ -59,8 +59,8 @@ func TestAnOwnerDelaysItself(t *testing.T) {
 
 // An owner that has taken more than its burst waits until it has paid back, and no other does.
 func TestDebts(t *testing.T) {
-	ts := New()
-	require.NoError(t, ts.Do(t.Context(), "acme", burn(Burst+50*time.Millisecond)))
+	ts := NewTurns()
+	require.NoError(t, ts.Do(t.Context(), "acme", burn(TurnBurst+50*time.Millisecond)))
 	ended := time.Now()
 	ran := make(chan time.Time, 1)
 	var all sync.WaitGroup
@@ -77,7 +77,7 @@ func TestDebts(t *testing.T) {
 
 // Owners that have nothing to do are forgotten.
 func TestOwnersAreForgotten(t *testing.T) {
-	ts := New()
+	ts := NewTurns()
 	for i := range 1000 {
 		require.NoError(t, ts.Do(t.Context(), string(rune('a'+i)), func() {}))
 	}
@@ -85,4 +85,11 @@ func TestOwnersAreForgotten(t *testing.T) {
 		_ = ts.Do(t.Context(), "last", func() {})
 		return len(ts.of) < 10
 	}, time.Minute, time.Microsecond)
+}
+
+// Work that need not wait costs no allocation.
+func TestTurnsAllocateNothing(t *testing.T) {
+	ts, ctx := NewTurns(), t.Context()
+	require.Zero(t, int(testing.AllocsPerRun(2000, func() { _ = ts.Do(ctx, "acme", func() {}) })))
+	require.Empty(t, ts.of, "an owner without work is forgotten")
 }
