@@ -274,16 +274,8 @@ var house = map[string]room{
 			"internal/process/supervisor", "internal/operate/tail",
 			"internal/process/telemetry", "internal/process/workerlease",
 		},
-		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
-		tests: []string{
-			"consumer/deadletter", "internal/operate/cli", "internal/process/fleet", "internal/lib/resources",
-			"internal/lib/stored",
-			"internal/test/acmetest", "internal/test/natstest", "internal/test/otlptest", "internal/test/parallel",
-			"internal/test/testcert", libNATSServer, libOtel + "proto/otlp", "github.com/nats-io/jwt/v2",
-			"github.com/nats-io/nkeys",
-			"github.com/gorilla/websocket", "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
-			"github.com/compose-spec/compose-go/v2",
-		},
+		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
+		tests: []string{"internal/test/natstest", "internal/test/parallel"},
 	},
 	"internal/operate/cli": {
 		rooms: []string{
@@ -367,6 +359,23 @@ var house = map[string]room{
 
 	"internal/test/newbinding": {pure: true, tests: []string{"internal/test/fleettest"}},
 
+	// Tests of whole processes and fleets, from outside.
+	"internal/test/e2e": {
+		pure: true, tests: []string{
+			"consumer/deadletter", "deploy", "events", "events/client", "isolates",
+			"internal/env/assetstore", "internal/env/secrets", "internal/http/certificates",
+			"internal/lib/resources", "internal/lib/stored",
+			"internal/operate/audit", "internal/operate/cli", "internal/operate/control", "internal/operate/tail",
+			"internal/process/admin", "internal/process/config", "internal/process/crashnote", "internal/process/fleet",
+			"internal/process/inventory", "internal/process/modulecheck",
+			"internal/test/acmetest", "internal/test/natstest", "internal/test/otlptest", "internal/test/parallel",
+			"internal/test/testcert", libNATS, libNATSServer, libZerolog, libOtel + "proto/otlp",
+			"github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys", "github.com/gorilla/websocket",
+			"github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
+			"github.com/compose-spec/compose-go/v2",
+		},
+	},
+
 	"internal/test/guarantees": {
 		pure: true, tests: []string{"consumer", "consumer/deadletter", "events", "internal/lib/resources",
 			"internal/operate/cli",
@@ -418,22 +427,22 @@ var longFiles, longFunctions = map[string]string{}, map[string]string{}
 
 // sleeps are the tests that may call time.Sleep. They must not use it to wait for something to happen.
 var sleeps = map[string]string{
-	"consumer/attempts_test.go":              "the sleep is the handler's work, longer than the lease",
-	"consumer/bench_test.go":                 "the sleep is the publisher's, while the stream is full",
-	"consumer/overtake_test.go":              "the sleep is the handler's work",
-	"consumer/puller_test.go":                "the sleep is the handler's work",
-	"consumer/delay_test.go":                 "the sleep is between two cancellations",
-	"internal/process/fleet/starved_test.go": "the sleep is the fault: so long the process stands still",
-	"isolates/eventsource_test.go":           "the sleep is a server's, between two writes",
-	"isolates/modes_test.go":                 "the sleep is a server's, which answers later to some",
-	"internal/operate/tail/hub_test.go":      "in a synctest bubble: the clock is fake",
-	"dispatch/batch_test.go":                 "in a synctest bubble: the clock is fake",
-	"dispatch/calls_test.go":                 "in a synctest bubble: the clock is fake",
-	"dispatch/dispatcher_test.go":            "in a synctest bubble: the clock is fake",
-	"dispatch/stay_test.go":                  "in a synctest bubble: the clock is fake",
-	"dispatch/bans_test.go":                  "in a synctest bubble: the clock is fake",
-	"dispatch/trials_test.go":                "in a synctest bubble: the clock is fake",
-	"dispatch/quarantine_test.go":            "in a synctest bubble: the clock is fake",
+	"consumer/attempts_test.go":         "the sleep is the handler's work, longer than the lease",
+	"consumer/bench_test.go":            "the sleep is the publisher's, while the stream is full",
+	"consumer/overtake_test.go":         "the sleep is the handler's work",
+	"consumer/puller_test.go":           "the sleep is the handler's work",
+	"consumer/delay_test.go":            "the sleep is between two cancellations",
+	"internal/test/e2e/starved_test.go": "the sleep is the fault: so long the process stands still",
+	"isolates/eventsource_test.go":      "the sleep is a server's, between two writes",
+	"isolates/modes_test.go":            "the sleep is a server's, which answers later to some",
+	"internal/operate/tail/hub_test.go": "in a synctest bubble: the clock is fake",
+	"dispatch/batch_test.go":            "in a synctest bubble: the clock is fake",
+	"dispatch/calls_test.go":            "in a synctest bubble: the clock is fake",
+	"dispatch/dispatcher_test.go":       "in a synctest bubble: the clock is fake",
+	"dispatch/stay_test.go":             "in a synctest bubble: the clock is fake",
+	"dispatch/bans_test.go":             "in a synctest bubble: the clock is fake",
+	"dispatch/trials_test.go":           "in a synctest bubble: the clock is fake",
+	"dispatch/quarantine_test.go":       "in a synctest bubble: the clock is fake",
 
 	"consumer/wholecluster_test.go":         "the sleep is a publisher's, before it tries again",
 	"consumer/parkbench_test.go":            "a benchmark looks at a backlog now and then, so as not to disturb it",

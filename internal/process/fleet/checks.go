@@ -9,6 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
+	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
 // maxLostChecks is how many threads of checks V8 may lose before the process is replaced. Checks use threads only where
@@ -49,4 +50,11 @@ func (c controlled) OpenChecker(log func(events.LogLine)) control.Checker {
 		checks.Executable = ""
 	}
 	return ownersCheck{checks.Open(log), &c.process.lost}
+}
+
+// OpenChecker opens the checker that loads modules before they are deployed. It uses the process's allowed addresses
+// and its log.
+func (p *Process) OpenChecker() (*isolates.Checker, error) {
+	addresses, hosts := config.SplitAddresses(p.cfg.AllowPrivateAddresses)
+	return isolates.OpenChecker(&host{nc: p.nc, subjects: events.Subjects(p.cfg.Prefix), log: p.log}, addresses, hosts)
 }

@@ -88,8 +88,18 @@ type Process struct {
 // openTimeout limits the NATS requests while a process opens.
 const openTimeout = 30 * time.Second
 
-// Open connects to NATS and creates the rooms. Call Run next.
-func Open(cfg config.Config, log zerolog.Logger) (*Process, error) { return open(cfg, log, nil) }
+// Open connects to NATS and creates the rooms, and the gateway if one is configured. Call Run next.
+func Open(cfg config.Config, log zerolog.Logger) (*Process, error) {
+	p, err := open(cfg, log, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := openHTTP(p, nil); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
 
 // open does what Open does, also for a child of a supervisor.
 func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err error) {
@@ -235,8 +245,8 @@ func (i installer) Remove(owner, name string) {
 	i.consumer.Remove(owner, name)
 }
 
-// setPolicy applies a policy to an owner from now on.
-func (p *Process) setPolicy(owner string, policy events.Policy) {
+// SetPolicy applies a policy to an owner from now on.
+func (p *Process) SetPolicy(owner string, policy events.Policy) {
 	p.log.Info().Str("owner", owner).Interface("policy", policy).Msg("owner's policy")
 	p.granting.set(owner, policy)
 	p.dispatch.SetPolicy(owner, policy)
@@ -310,7 +320,7 @@ func (p *Process) Run(ctx context.Context) error {
 		case <-work.Done():
 		}
 	})
-	running.Go(func() { p.policies.Watch(work, p.setPolicy, func() { p.grantedOnce.Do(func() { close(p.granted) }) }) })
+	running.Go(func() { p.policies.Watch(work, p.SetPolicy, func() { p.grantedOnce.Do(func() { close(p.granted) }) }) })
 	running.Go(func() { p.secrets.Watch(work, p.values) })
 	defer running.Wait()
 	defer stopWork()
@@ -388,10 +398,3 @@ func (p *Process) Embeds() bool { return p.server != nil }
 
 // Workers returns the store of workers.
 func (p *Process) Workers() *deploy.Store { return p.store }
-
-// OpenChecker opens the checker that loads modules before they are deployed. It uses the process's allowed addresses
-// and its log.
-func (p *Process) OpenChecker() (*isolates.Checker, error) {
-	addresses, hosts := config.SplitAddresses(p.cfg.AllowPrivateAddresses)
-	return isolates.OpenChecker(&host{nc: p.nc, subjects: events.Subjects(p.cfg.Prefix), log: p.log}, addresses, hosts)
-}

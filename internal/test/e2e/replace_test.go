@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
+)
+
+// A process that has lost too many threads to several owners is replaced, and no call of another owner fails. The next
+// process knows which workers to refuse.
+func TestProcessThatLostItsThreadsIsReplacedUnnoticed(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	s := startTower(t, "PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_PROCESSES=1", "PINWHEEL_THREADS=2",
+		"PINWHEEL_BACKGROUND_THREADS=0",
+		"PINWHEEL_ACK_WAIT=30s") // a call is refused when it is not stored within a third of this, at most 5 s
+	h := &house{t: t}
+	h.connect(srv.URL())
+	h.deploy("good", "echo", `export default { fetch: async r => new Response(await r.text()) }`)
+	owners := []string{"o1", "o2", "o3", "o4"}
+	for _, o := range owners {
+		h.deploy(o, "w", `export default { task: () => [].indexOf.call({ length: 2 ** 53 - 1 }, 1) }`, `{"limits": {"cpuMs": 20}}`)
+	}
+	stop := h.keepFlowing("good/echo")
+	old := s.pid(0)
+	for _, o := range owners {
+		r := h.reply(h.send(events.Task, o+"/w", "{}"))
+		require.Equal(t, events.ReasonCrash, r.Failure.Reason)
+		require.Contains(t, r.Failure.Message, "it cost the process a thread")
+	}
+	require.Eventually(t, func() bool {
+		code, _ := s.get("/readyz")
+		require.Equal(t, 200, code)
+		pid := s.pid(0)
+		return pid != 0 && pid != old
+	}, patience, 50*time.Millisecond)
+	s.gone(old)
+	require.Eventually(t, func() bool { // its last message may not be handled yet
+		_, metrics := s.get("/metrics")
+		return regexp.MustCompile(`(?m)^pinwheel_dispatch_bans(\{.*\})? 4$`).Match(metrics)
+	}, patience, 50*time.Millisecond)
+	for _, o := range owners {
+		r := h.reply(h.send(events.Task, o+"/w", "{}"))
+		require.Contains(t, r.Failure.Message, fmt.Sprintf("worker %s/w has cost processes threads", o))
+	}
+	stop()
+	code, _ := s.get("/healthz")
+	require.Equal(t, 200, code)
+	require.True(t, slices.ContainsFunc(s.log(), func(l map[string]any) bool {
+		return l["message"] == "process asks to be replaced; another is started beside it"
+	}))
+}
