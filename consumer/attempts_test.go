@@ -65,7 +65,7 @@ func TestDrainGivesBackAndThatIsNoAttempt(t *testing.T) {
 		if string(e.Body) == "finish" {
 			return ack(e)
 		}
-		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}, true
+		return lifecycle.Settlement{Event: e, Order: lifecycle.Return}, true
 	}
 	f := start(t, natstest.Connect(t, srv), testConfig(), first)
 	publish(t, pub, events.Task, "acme", nil, "finish")

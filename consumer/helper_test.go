@@ -91,7 +91,7 @@ func echo(e *events.Event) (lifecycle.Settlement, bool) {
 }
 
 func park(e *events.Event) (lifecycle.Settlement, bool) {
-	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Park}}, true
+	return lifecycle.Settlement{Event: e, Order: lifecycle.Park}, true
 }
 
 func dead(e *events.Event) (lifecycle.Settlement, bool) {

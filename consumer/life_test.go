@@ -20,7 +20,7 @@ func TestEndsOfADeletedStreamGoNowhere(t *testing.T) {
 	for name, end := range map[string]handler{
 		"ack": echo, "dead": dead, "park": park,
 		"give back": func(e *events.Event) (lifecycle.Settlement, bool) {
-			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}, true
+			return lifecycle.Settlement{Event: e, Order: lifecycle.Return}, true
 		},
 		"retry": func(e *events.Event) (lifecycle.Settlement, bool) {
 			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{

@@ -16,7 +16,8 @@ type metrics struct {
 	acks, ackRetries, renewals, retries, lost prometheus.Counter
 	stalls, replaysDropped, recalled, pubAcks prometheus.Counter
 	setAside                                  prometheus.Counter
-	events                                    [4][6]prometheus.Counter // by kind and verdict
+	events                                    [4][lifecycle.Retry + 1]prometheus.Counter // by kind and verdict
+	orders                                    [4][lifecycle.Park + 1]prometheus.Counter  // by kind and order
 	all                                       []prometheus.Collector
 	seldom                                    zerolog.Logger // for lines that owners can cause any number of times
 }
@@ -59,8 +60,11 @@ func newMetrics(c *Consumer) *metrics {
 			func() float64 { return float64(c.puller.credits.Load()) }),
 		gauge("window", "Places for events that this process may hold or ask for.", func() float64 { return float64(c.cfg.Window) }))
 	for _, k := range []events.Kind{0, events.Fetch, events.Task, events.Scheduled} {
-		for _, v := range []lifecycle.Verdict{lifecycle.Ack, lifecycle.Dead, lifecycle.Return, lifecycle.Park} {
+		for _, v := range []lifecycle.Verdict{lifecycle.Ack, lifecycle.Dead} {
 			m.events[k][v] = ended.WithLabelValues(k.String(), v.String())
+		}
+		for _, o := range []lifecycle.Order{lifecycle.Return, lifecycle.Park} {
+			m.orders[k][o] = ended.WithLabelValues(k.String(), o.String())
 		}
 	}
 	m.all = all
@@ -85,3 +89,5 @@ func gauge(name, help string, f func() float64) prometheus.Collector {
 }
 
 func (m *metrics) ended(k events.Kind, v lifecycle.Verdict) { m.events[k][v].Inc() }
+
+func (m *metrics) ordered(k events.Kind, o lifecycle.Order) { m.orders[k][o].Inc() }

@@ -103,7 +103,7 @@ func TestIdempotentResultOfAWatchedEvent(t *testing.T) {
 	t.Parallel()
 	resultIsKept(t, &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
 		if !e.Watched {
-			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Watch}}, true
+			return lifecycle.Settlement{Event: e, Order: lifecycle.Watch}, true
 		}
 		return echo(e)
 	}}, 2)

@@ -27,18 +27,19 @@ func (s *settler) settle(x lifecycle.Settlement) {
 		s.log.Error().Str("event", x.Event.ID).Msg("settlement of an event that was never submitted; ignored")
 	case h.is(lapsed):
 		s.drop(x)
-	case x.Outcome.Verdict == lifecycle.None:
+	case x.ReplyOnly():
 		s.early(h, x)
-	case x.Outcome.Verdict == lifecycle.Share:
+	case x.Order == lifecycle.Share:
 		s.share(h)
 	case !s.inflight.move(h, replying, running):
-		s.log.Error().Str("event", x.Event.ID).Str("worker", x.Event.Target()).Stringer("verdict", x.Outcome.Verdict).
+		s.log.Error().Str("event", x.Event.ID).Str("worker", x.Event.Target()).Str("verdict", x.String()).
 			Msg("second final settlement of an event; ignored")
 	case h.replaced: // however its run ended, the event is replaced
-		if x.Outcome.Verdict == lifecycle.Park {
+		if x.Order == lifecycle.Park {
 			s.lot.NotParked(x.Event)
 		}
-		x.Reply, x.Outcome = nil, lifecycle.Outcome{Verdict: lifecycle.Ack, Version: x.Outcome.Version}
+		x.Reply, x.Order = nil, lifecycle.NoOrder
+		x.Outcome = lifecycle.Outcome{Verdict: lifecycle.Ack, Version: x.Outcome.Version}
 		s.carryOut(h, x)
 	default:
 		s.carryOut(h, x)
@@ -47,7 +48,7 @@ func (s *settler) settle(x lifecycle.Settlement) {
 
 // drop handles an event that has left: its stream was deleted, or it is set aside. Nothing is published for it.
 func (s *ender) drop(x lifecycle.Settlement) {
-	if x.Outcome.Verdict == lifecycle.Park {
+	if x.Order == lifecycle.Park {
 		s.lot.NotParked(x.Event)
 	}
 	if x.Reply != nil && x.Reply.Stream != nil {
@@ -76,7 +77,7 @@ func (s *settler) settleLater(x lifecycle.Settlement, err error) {
 	s.api.Retry(jsapi.NewRetrier(s.cfg.AckWait), func() { s.settle(x) })
 }
 
-// carryOut publishes the reply to an event, and then carries out the outcome. h is in the state replying.
+// carryOut publishes the reply to an event, and then carries out the outcome or the order. h is in the state replying.
 func (s *settler) carryOut(h *entry, x lifecycle.Settlement) {
 	if h.is(lapsed) || h.is(aside) { // since it was tried first
 		s.drop(x)
@@ -104,13 +105,8 @@ func (s *settler) carryOut(h *entry, x lifecycle.Settlement) {
 		s.die(h, x.Outcome)
 	case lifecycle.Retry:
 		s.postpone(h, x.Outcome)
-	case lifecycle.Return:
-		s.giveBack(h)
-	case lifecycle.Park:
-		s.parkEvent(h)
-	case lifecycle.Watch:
-		s.watch(h, x.Outcome.Alone)
-	case lifecycle.None, lifecycle.Share: // settle has handled them
+	case lifecycle.None:
+		s.carryOutOrder(h, x.Order)
 	}
 }
 
@@ -244,7 +240,7 @@ func (s *settler) parkEvent(h *entry) {
 			h.park = parking.Try{}
 			s.step(StepParkStored)
 			s.ack(h)
-			s.metrics.ended(e.Kind, lifecycle.Park)
+			s.metrics.ordered(e.Kind, lifecycle.Park)
 		})
 	}
 }
@@ -342,7 +338,7 @@ func (s *ender) endClaimed(h *entry, c deadletter.Claim) {
 // endParked acks an event that was parked before.
 func (s *ender) endParked(h *entry) {
 	s.ack(h)
-	s.metrics.ended(h.event.Kind, lifecycle.Park)
+	s.metrics.ordered(h.event.Kind, lifecycle.Park)
 }
 
 // endRecalled answers h with its stored result.
@@ -395,6 +391,6 @@ func (s *ender) nak(h *entry, body []byte) {
 	if err := s.api.NC.Publish(s.inflight.ackSubject(h), body); err != nil {
 		s.api.Repeats.Warn(err, "event could not be given back; it comes back when its lease ends").Str("event", h.event.ID).Send()
 	}
-	s.metrics.ended(h.event.Kind, lifecycle.Return)
+	s.metrics.ordered(h.event.Kind, lifecycle.Return)
 	s.inflight.remove(h)
 }

@@ -122,6 +122,19 @@ func (s *settler) run(life context.Context) {
 	}
 }
 
+// carryOutOrder does what dispatch asks for with h, about which there is no verdict.
+func (s *settler) carryOutOrder(h *entry, o lifecycle.Order) {
+	switch o {
+	case lifecycle.Return:
+		s.giveBack(h)
+	case lifecycle.Park:
+		s.parkEvent(h)
+	case lifecycle.Watch, lifecycle.WatchAlone:
+		s.watch(h, o == lifecycle.WatchAlone)
+	case lifecycle.NoOrder, lifecycle.Share: // settle has handled them
+	}
+}
+
 // watch notes in the event's record that it is about to run, and submits it again when that is stored. If the process
 // then dies before the record says otherwise, it died while this event ran.
 func (s *settler) watch(h *entry, alone bool) {

@@ -32,7 +32,7 @@ func TestHeadersOfOwnersSteerNothing(t *testing.T) {
 		case body == "dead":
 			return dead(e)
 		case body == "park" && e.Origin.Stream != events.StreamParked:
-			s.Outcome.Verdict = lifecycle.Park
+			return park(e)
 		case body == "later" && e.Attempt == 1:
 			s.Outcome = lifecycle.Outcome{Verdict: lifecycle.Retry, Version: "1-abc", Delay: time.Hour,
 				Failure: events.NewFailure(events.ReasonException, "x", "")}

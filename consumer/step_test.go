@@ -57,7 +57,7 @@ func byBody(e *events.Event) (lifecycle.Settlement, bool) {
 		s.Reply.EventID, s.Reply.Attempt = e.ID, e.Attempt
 		return s, true
 	case outcome == "return" && e.Origin.Deliveries == 1:
-		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}, true
+		return lifecycle.Settlement{Event: e, Order: lifecycle.Return}, true
 	case outcome == "park" && e.Origin.Stream == events.StreamEvents && e.Attempt == 1:
 		return park(e)
 	}

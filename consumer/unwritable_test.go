@@ -49,7 +49,7 @@ func TestUnwritableEventsEndWithALetter(t *testing.T) {
 			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Retry, Delay: time.Hour,
 				Failure: events.Fail(events.ReasonException, "again")}}, true
 		case "give back":
-			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}, true
+			return lifecycle.Settlement{Event: e, Order: lifecycle.Return}, true
 		case "answer":
 			return echo(e)
 		}

@@ -17,10 +17,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-func settlement(e *events.Event, v lifecycle.Verdict, alone bool) lifecycle.Settlement {
-	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: v, Alone: alone}}
-}
-
 // Each process dies in another state of the event. Only those that died while it was noted to run count, and not those
 // that somebody killed.
 func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
@@ -35,33 +31,39 @@ func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
 		running, alone   bool
 		failed, returned int
 	}
+	watch, watchAlone := lifecycle.Settlement{Order: lifecycle.Watch}, lifecycle.Settlement{Order: lifecycle.WatchAlone}
+	share, returned := lifecycle.Settlement{Order: lifecycle.Share}, lifecycle.Settlement{Order: lifecycle.Return}
+	acked := lifecycle.Settlement{Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}}
+	retry := lifecycle.Settlement{Outcome: lifecycle.Outcome{
+		Verdict: lifecycle.Retry,
+		Delay:   4 * time.Second, // a longer one is kept in JetStream
+	}}
 	processes := []struct {
 		name string
 		is   state // of the event when it comes
-		do   []lifecycle.Verdict
-		with bool  // alone
+		do   []lifecycle.Settlement
 		dies *note // in the record when the process dies; nil: the process stores none
 		of   crashnote.Cause
 	}{
-		{"it may have run", state{}, nil, false, nil, crashnote.Unknown},
-		{"it only waits", state{1, false}, nil, false, nil, crashnote.Unknown},
-		{"it runs", state{1, false}, []lifecycle.Verdict{lifecycle.Watch}, false, &note{running: true}, crashnote.Unknown},
-		{"it only waits again", state{2, false}, nil, false, nil, crashnote.Fault},
-		{"it is alone, and no more", state{2, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Share}, true,
+		{"it may have run", state{}, nil, nil, crashnote.Unknown},
+		{"it only waits", state{1, false}, nil, nil, crashnote.Unknown},
+		{"it runs", state{1, false}, []lifecycle.Settlement{watch}, &note{running: true}, crashnote.Unknown},
+		{"it only waits again", state{2, false}, nil, nil, crashnote.Fault},
+		{"it is alone, and no more", state{2, false}, []lifecycle.Settlement{watchAlone, share},
 			&note{running: true}, crashnote.Fault},
-		{"it is returned", state{3, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Return}, true, &note{returned: 1},
+		{"it is returned", state{3, false}, []lifecycle.Settlement{watchAlone, returned}, &note{returned: 1},
 			crashnote.Fault},
-		{"it fails, and waits for its retry", state{3, false}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Retry}, true,
+		{"it fails, and waits for its retry", state{3, false}, []lifecycle.Settlement{watchAlone, retry},
 			&note{returned: 1, failed: 1}, crashnote.Fault},
-		{"it is alone, and somebody kills", state{3, false}, []lifecycle.Verdict{lifecycle.Watch}, true,
+		{"it is alone, and somebody kills", state{3, false}, []lifecycle.Settlement{watchAlone},
 			&note{returned: 1, failed: 1, running: true, alone: true}, crashnote.Outside},
-		{"so again", state{3, false}, []lifecycle.Verdict{lifecycle.Watch}, true, &note{returned: 1, failed: 1, running: true,
+		{"so again", state{3, false}, []lifecycle.Settlement{watchAlone}, &note{returned: 1, failed: 1, running: true,
 			alone: true}, crashnote.Outside},
-		{"it is alone, and its machine vanishes", state{3, false}, []lifecycle.Verdict{lifecycle.Watch}, true,
+		{"it is alone, and its machine vanishes", state{3, false}, []lifecycle.Settlement{watchAlone},
 			&note{returned: 1, failed: 1, running: true, alone: true}, crashnote.Unknown},
-		{"it is alone, and the memory ends", state{4, false}, []lifecycle.Verdict{lifecycle.Watch}, true,
+		{"it is alone, and the memory ends", state{4, false}, []lifecycle.Settlement{watchAlone},
 			&note{returned: 1, failed: 1, running: true, alone: true}, crashnote.Memory},
-		{"it ends", state{5, true}, []lifecycle.Verdict{lifecycle.Watch, lifecycle.Ack}, true, nil, crashnote.Unknown},
+		{"it ends", state{5, true}, []lifecycle.Settlement{watchAlone, acked}, nil, crashnote.Unknown},
 	}
 	js := jetStream(t, pub)
 	noted := func(bucket jetstream.Stream) (n note, err error) {
@@ -86,17 +88,14 @@ func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
 				return lifecycle.Settlement{}, false // returned, and back
 			}
 			for step < len(p.do) {
-				v := p.do[step]
+				s := p.do[step]
+				s.Event = e
 				step++
-				s := settlement(e, v, p.with)
-				if v == lifecycle.Retry {
-					s.Outcome.Delay = 4 * time.Second // a longer one is kept in JetStream
-				}
-				if v == lifecycle.Share {
+				if s.Order == lifecycle.Share {
 					d.settle([]lifecycle.Settlement{s})
 					continue
 				}
-				if v != lifecycle.Watch {
+				if s.Order != lifecycle.Watch && s.Order != lifecycle.WatchAlone {
 					defer close(done)
 				}
 				return s, true

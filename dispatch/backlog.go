@@ -115,7 +115,7 @@ func (b *backlog) park(o *owner, e *events.Event, fx *effects) {
 		b.parks[o.name]++
 	}
 	b.metrics.parked++
-	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Park}})
+	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Order: lifecycle.Park})
 }
 
 // unused reports room again after an unparked event e that takes no place in its owner's queue. o is nil if the owner
@@ -239,7 +239,7 @@ func (b *backlog) refused(e *events.Event, v *version, f *events.Failure) lifecy
 	return s
 }
 
-// settlement makes a Settlement of a verdict that is not a requeue. took is the time since the attempt started.
+// settlement makes a Settlement of a verdict with an outcome. took is the time since the attempt started.
 func (b *backlog) settlement(e *events.Event, v *version, is verdict, took time.Duration) lifecycle.Settlement {
 	s := lifecycle.Settlement{Event: e, Outcome: is.outcome}
 	if v != nil {
@@ -287,14 +287,13 @@ func (b *backlog) ending(r *run, e *events.Event, attempt int, end *lifecycle.En
 		left = e.Deadline.Sub(now)
 	}
 	return ending{
-		request:  requestOf(e),
-		end:      end,
-		retries:  r.version.retries,
-		attempt:  attempt - e.Spared,
-		replied:  r.replied,
-		draining: b.draining,
-		lost:     end.Lost && !guard.CrashSuspects.Off(),
-		left:     left,
-		rand:     b.cfg.Rand,
+		request: requestOf(e),
+		end:     end,
+		retries: r.version.retries,
+		attempt: attempt - e.Spared,
+		replied: r.replied,
+		lost:    end.Lost && !guard.CrashSuspects.Off(),
+		left:    left,
+		rand:    b.cfg.Rand,
 	}
 }

@@ -66,9 +66,9 @@ func (d *Dispatcher) reportBatch(r *run, end *lifecycle.End, now time.Time, fx *
 		of := d.ending(r, e, max(1, e.Attempt), &one, now)
 		of.company = open && n > 1
 		is := judge(of)
-		if is.requeue {
+		if is.notRun {
 			d.end(r, end, took, fx)
-			return true
+			return !d.returnRun(r, now, fx)
 		}
 		if end.Interrupted && end.Started {
 			e.Interrupted++

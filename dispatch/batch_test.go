@@ -250,6 +250,24 @@ func TestInterruptedBatch(t *testing.T) {
 	require.Equal(t, []lifecycle.Verdict{lifecycle.Retry, lifecycle.Ack, lifecycle.Retry}, verdicts)
 }
 
+// A thread did not start a batch, and the process drains meanwhile: all its events go back to the stream, in order.
+func TestBatchThatDidNotBeginGoesBackInADrain(t *testing.T) {
+	d, l := newDispatcher(t, Config{Threads: 1})
+	d.Install(events.Only(batcher("o", "w", 3, time.Minute)))
+	batch := tasks("o", "w", 3)
+	d.Submit(batch)
+	run := d.Next(0, 1)
+	require.Len(t, run, 1)
+	d.Drain()
+	d.Report(0, []lifecycle.Report{notStarted(run[0])})
+	var want []lifecycle.Settlement
+	for _, e := range batch {
+		want = append(want, lifecycle.Settlement{Event: e, Order: lifecycle.Return})
+	}
+	require.Equal(t, want, l.take())
+	require.Equal(t, Stats{Owners: 1, Draining: true}, d.Stats())
+}
+
 func TestDrainWhileGathering(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	d.Install(events.Only(batcher("o", "w", 3, time.Minute)))
@@ -258,7 +276,7 @@ func TestDrainWhileGathering(t *testing.T) {
 	s := l.take()
 	require.Len(t, s, 5)
 	for _, x := range s {
-		require.Equal(t, lifecycle.Return, x.Outcome.Verdict)
+		require.Equal(t, lifecycle.Return, x.Order)
 	}
 	require.Equal(t, Stats{Owners: 1, Draining: true}, d.Stats())
 }
@@ -327,7 +345,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	require.Len(t, strings.Fields(batches[0]), 8)
 	parked := 0
 	for _, s := range l.take() {
-		if s.Outcome.Verdict == lifecycle.Park {
+		if s.Order == lifecycle.Park {
 			parked++
 		}
 	}

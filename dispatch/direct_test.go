@@ -113,7 +113,7 @@ func TestDirectEventOfABusyOwner(t *testing.T) {
 	report(d, 0, time.Millisecond, d.Next(0, 1))
 	d.Submit(tasks("o", "w", 1))
 	s := l.take()
-	require.Equal(t, lifecycle.Park, s[len(s)-1].Outcome.Verdict, "it goes behind the parked ones")
+	require.Equal(t, lifecycle.Park, s[len(s)-1].Order, "it goes behind the parked ones")
 	e, c = direct("o", "w")
 	d.Submit([]*events.Event{e})
 	require.Empty(t, c.replies)

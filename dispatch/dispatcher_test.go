@@ -151,7 +151,7 @@ func TestEventRuns(t *testing.T) {
 	d.Report(0, []lifecycle.Report{{Attempt: a, Reply: &events.Reply{Body: []byte("{}")}}})
 	s := l.take()
 	require.Len(t, s, 1)
-	require.Equal(t, lifecycle.None, s[0].Outcome.Verdict)
+	require.True(t, s[0].ReplyOnly())
 	require.Equal(t, "7", s[0].Reply.EventID)
 	require.Equal(t, 3, s[0].Reply.Attempt)
 	require.Equal(t, "1-abc", s[0].Reply.Version)
@@ -317,7 +317,7 @@ func TestParkAndRoom(t *testing.T) {
 	s := l.take()
 	require.Len(t, s, 3)
 	for i, s := range s {
-		require.Equal(t, lifecycle.Outcome{Verdict: lifecycle.Park}, s.Outcome)
+		require.Equal(t, lifecycle.Settlement{Event: s.Event, Order: lifecycle.Park}, s)
 		require.Equal(t, fmt.Sprint(10+i), s.Event.ID, "the last ones")
 		require.Nil(t, s.Reply)
 	}
@@ -339,7 +339,7 @@ func TestParkAndRoom(t *testing.T) {
 		require.Empty(t, l.rooms)
 		l.take()
 		d.Submit(tasks("o", "w", 1))
-		require.Equal(t, lifecycle.Park, l.take()[0].Outcome.Verdict, "until it is below half")
+		require.Equal(t, lifecycle.Park, l.take()[0].Order, "until it is below half")
 		next()
 	}
 	next()
@@ -351,7 +351,7 @@ func TestParkAndRoom(t *testing.T) {
 	require.Equal(t, []room{{"o", 1}, {"o", 4}}, l.rooms, "a quarter further")
 	l.take()
 	d.Submit(tasks("o", "w", 1))
-	require.Equal(t, lifecycle.Park, l.take()[0].Outcome.Verdict, "behind those that are parked")
+	require.Equal(t, lifecycle.Park, l.take()[0].Order, "behind those that are parked")
 	parked := tasks("o", "w", 4)
 	for _, e := range parked {
 		e.Parked = true
@@ -385,13 +385,13 @@ func TestDrain(t *testing.T) {
 	s := l.take()
 	require.Len(t, s, 3)
 	for _, s := range s {
-		require.Equal(t, lifecycle.Outcome{Verdict: lifecycle.Return}, s.Outcome)
+		require.Equal(t, lifecycle.Settlement{Event: s.Event, Order: lifecycle.Return}, s)
 	}
 	require.Nil(t, d.Next(0, 2))
 	d.Report(0, []lifecycle.Report{done(batch[0], 1), notStarted(batch[1])})
 	s = l.take()
 	require.Equal(t, lifecycle.Ack, s[0].Outcome.Verdict, "what runs goes on")
-	require.Equal(t, lifecycle.Return, s[1].Outcome.Verdict)
+	require.Equal(t, lifecycle.Return, s[1].Order)
 	require.True(t, d.Stats().Draining)
 	require.Zero(t, d.Stats().Queued+d.Stats().Running)
 }

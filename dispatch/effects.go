@@ -20,7 +20,7 @@ type room struct {
 }
 
 func returned(e *events.Event) lifecycle.Settlement {
-	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}
+	return lifecycle.Settlement{Event: e, Order: lifecycle.Return}
 }
 
 // leaseCall is a call of Leases.

@@ -366,10 +366,12 @@ func (m *machine) check(t *rapid.T) {
 	for _, s := range m.l.take() {
 		require.False(t, m.settled[s.Event], "settled twice")
 		require.False(t, s.Event.Direct(), "the settler never gets a direct event")
-		switch s.Outcome.Verdict {
-		case lifecycle.Watch:
+		require.False(t, s.ReplyOnly(), "no reply is early here")
+		require.True(t, s.Order == lifecycle.NoOrder || s.Outcome == lifecycle.Outcome{}, "an outcome or an order")
+		switch s.Order {
+		case lifecycle.Watch, lifecycle.WatchAlone:
 			require.False(t, s.Event.Watched, "watched once")
-			require.True(t, !s.Outcome.Alone || d.running == 0)
+			require.True(t, s.Order == lifecycle.Watch || d.running == 0)
 			m.watched = append(m.watched, s.Event)
 			continue
 		case lifecycle.Share:

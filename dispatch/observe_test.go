@@ -23,7 +23,7 @@ func (w *witness) Started(a *lifecycle.Attempt) { w.note("started", a.Event) }
 func (w *witness) Replied(r *lifecycle.Report)  { w.note("replied", r.Attempt.Event) }
 func (w *witness) Ended(r *lifecycle.Report)    { w.note("ended", r.Attempt.Event) }
 func (w *witness) Settled(s *lifecycle.Settlement) {
-	w.note("settled "+s.Outcome.Verdict.String(), s.Event)
+	w.note("settled "+s.String(), s.Event)
 }
 
 // An observer sees each event on its way, in this order. One that was removed sees nothing.

@@ -98,7 +98,7 @@ func TestPolicyOfAnOwner(t *testing.T) {
 	d.Submit(tasks("new", "w", 20))
 	parked := 0
 	for _, s := range l.take() {
-		if s.Outcome.Verdict == lifecycle.Park {
+		if s.Order == lifecycle.Park {
 			parked++
 		}
 	}

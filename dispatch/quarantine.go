@@ -138,7 +138,7 @@ func (q *quarantine) admit(now time.Time, fx *effects) {
 			q.suspects.pushBack(q.suspects.popFront())
 		} else if e := q.unqueue(&q.suspects, now, fx); e != nil {
 			q.watched++
-			q.note(e, false, fx)
+			q.note(e, lifecycle.Watch, fx)
 		}
 	}
 }
@@ -168,14 +168,16 @@ func (q *quarantine) mayStart(e *events.Event, fx *effects) bool {
 // isolate has the next event recorded that must run alone.
 func (q *quarantine) isolate(now time.Time, fx *effects) {
 	for q.waiting.n > 0 {
-		e := q.unqueue(&q.waiting, now, fx)
-		if e == nil {
-			continue
+		if e := q.unqueue(&q.waiting, now, fx); e != nil {
+			q.phase, q.event, q.due = noting, e, now.Add(patience(e.Crashes))
+			q.b.lookAgain()
+			order := lifecycle.Watch
+			if q.b.running == 0 && q.watched == 0 {
+				order = lifecycle.WatchAlone
+			}
+			q.note(e, order, fx)
+			return
 		}
-		q.phase, q.event, q.due = noting, e, now.Add(patience(e.Crashes))
-		q.b.lookAgain()
-		q.note(e, q.b.running == 0 && q.watched == 0, fx)
-		return
 	}
 	q.release(now)
 }
@@ -205,22 +207,20 @@ func (q *quarantine) unsuspect(from *queue, e *events.Event, fx *effects) {
 	q.b.forget(o)
 }
 
-// note has the settler record that e is about to run, and submit it again.
-func (q *quarantine) note(e *events.Event, alone bool, fx *effects) {
+// note has the settler record that e is about to run, as the order says, and submit it again.
+func (q *quarantine) note(e *events.Event, order lifecycle.Order, fx *effects) {
 	if q.noted == nil {
 		q.noted = make(map[*events.Event]struct{})
 	}
 	q.noted[e] = struct{}{}
-	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Watch,
-		Alone: alone}})
+	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Order: order})
 }
 
 // unhold lets others run beside the event that was alone long enough. If that has not started, it goes back to the
 // stream.
 func (q *quarantine) unhold(now time.Time, fx *effects) {
 	if q.started {
-		fx.settle = append(fx.settle,
-			lifecycle.Settlement{Event: q.event, Outcome: lifecycle.Outcome{Verdict: lifecycle.Share}})
+		fx.settle = append(fx.settle, lifecycle.Settlement{Event: q.event, Order: lifecycle.Share})
 	} else {
 		q.ready.filter(func(it *item) bool { return it.event != q.event })
 		delete(q.noted, q.event)

@@ -22,7 +22,7 @@ func crashed(owner string, n, crashes int) *events.Event {
 func watchAll(d *Dispatcher, l *ledger) (batch []lifecycle.Settlement) {
 	var again []*events.Event
 	for _, s := range l.take() {
-		if s.Outcome.Verdict == lifecycle.Watch {
+		if s.Order == lifecycle.Watch || s.Order == lifecycle.WatchAlone {
 			s.Event.Watched = true
 			batch, again = append(batch, s), append(again, s.Event)
 		}
@@ -46,7 +46,7 @@ func TestSuspectsAreWatchedFirst(t *testing.T) {
 	for rest, most := 20, firstSuspects; rest > 0; most *= 2 {
 		seen := watchAll(d, l)
 		require.Len(t, seen, min(rest, most))
-		require.False(t, seen[0].Outcome.Alone)
+		require.Equal(t, lifecycle.Watch, seen[0].Order)
 		d.Submit(tasks("o", "w", 1))
 		var run []*lifecycle.Attempt
 		for range seen {
@@ -84,7 +84,7 @@ func TestTwoCrashesRunAlone(t *testing.T) {
 		seen := watchAll(d, l)
 		require.Len(t, seen, 1)
 		require.Equal(t, "8", seen[0].Event.ID)
-		require.True(t, seen[0].Outcome.Alone)
+		require.Equal(t, lifecycle.WatchAlone, seen[0].Order)
 		alone := d.Next(1, 64)
 		require.Equal(t, []string{"8"}, ids(alone))
 		require.Empty(t, d.Next(0, 64))
@@ -134,7 +134,7 @@ func TestAloneIsBounded(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
 		seen := watchAll(d, l)
-		require.False(t, seen[0].Outcome.Alone, "something else runs on")
+		require.Equal(t, lifecycle.Watch, seen[0].Order, "something else runs on")
 		run := d.Next(0, 64)
 		require.Equal(t, []string{"8"}, ids(run))
 		d.Submit(tasks("o", "w", 1))
@@ -143,7 +143,7 @@ func TestAloneIsBounded(t *testing.T) {
 		synctest.Wait()
 		shared := l.take()
 		require.Len(t, shared, 1)
-		require.Equal(t, lifecycle.Share, shared[0].Outcome.Verdict)
+		require.Equal(t, lifecycle.Share, shared[0].Order)
 		require.Same(t, run[0].Event, shared[0].Event)
 		require.Len(t, d.Next(0, 1), 1, "others go on")
 		report(d, 0, time.Millisecond, append(run, long...))
@@ -162,7 +162,7 @@ func TestAloneIsBounded(t *testing.T) {
 		require.NotEmpty(t, d.Next(0, 64))
 		late.Watched = true
 		d.Submit([]*events.Event{late})
-		require.Equal(t, lifecycle.Return, l.take()[0].Outcome.Verdict)
+		require.Equal(t, lifecycle.Return, l.take()[0].Order)
 	})
 }
 
@@ -181,7 +181,7 @@ func TestQuarantineDrainsAndExpires(t *testing.T) {
 	d.Drain()
 	for _, s := range l.take() {
 		if s.Event.ID == "2" {
-			require.Equal(t, lifecycle.Return, s.Outcome.Verdict)
+			require.Equal(t, lifecycle.Return, s.Order)
 			return
 		}
 	}

@@ -96,8 +96,8 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 		r.Event.Interrupted++
 	}
 	d.end(r, end, took, fx)
-	if is.requeue {
-		return true
+	if is.notRun {
+		return !d.returnRun(r, now, fx)
 	}
 	d.quarantine.left(r.Event, now)
 	s := d.settlement(r.Event, r.version, is, took)
@@ -107,6 +107,19 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 	}
 	fx.settle = append(fx.settle, s)
 	return false
+}
+
+// returnRun gives back the events of an attempt that was not made, if the dispatcher drains and a stream has them. It
+// returns false when they stay.
+func (d *Dispatcher) returnRun(r *run, now time.Time, fx *effects) bool {
+	if !d.draining || r.Event.Direct() {
+		return false
+	}
+	for _, it := range r.items() {
+		d.quarantine.left(it.event, now)
+		fx.settle = append(fx.settle, returned(it.event))
+	}
+	return true
 }
 
 // end frees what the attempt used and updates the measurements.

@@ -84,7 +84,8 @@ func (f *fleet) Settle(batch []lifecycle.Settlement) {
 		case lifecycle.Retry:
 			s.Event.Attempt++
 			again = append(again, s.Event)
-		case lifecycle.Park:
+		}
+		if s.Order == lifecycle.Park {
 			f.parked[s.Event.Owner] = append(f.parked[s.Event.Owner], s.Event)
 		}
 	}

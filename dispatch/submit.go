@@ -8,8 +8,9 @@ import (
 )
 
 // Submit takes events. Direct ones are settled with their callers (direct.go). Each other one comes back in exactly one
-// Settlement whose Outcome is Ack, Dead, Retry, Return or Park: at once when it cannot be run. After Retry, the next
-// attempt is submitted again. It goes before the owner's other events, because it has waited longest.
+// Settlement whose Outcome is Ack, Dead or Retry, or whose Order is Return or Park: at once when it cannot be run.
+// After Retry, the next attempt is submitted again. It goes before the owner's other events, because it has waited
+// longest.
 func (d *Dispatcher) Submit(batch []*events.Event) {
 	if len(batch) == 0 {
 		return
@@ -106,7 +107,7 @@ func answerDirect(batch []lifecycle.Settlement) (others []lifecycle.Settlement) 
 		if s.Reply != nil {
 			s.Event.Caller.Reply(s.Reply)
 		}
-		if s.Outcome.Verdict != lifecycle.None {
+		if !s.ReplyOnly() {
 			s.Event.Caller.End()
 		}
 	}

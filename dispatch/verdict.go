@@ -25,11 +25,12 @@ var (
 	noActive  = &events.Failure{Reason: events.ReasonNoWorker}
 )
 
-// verdict is the decision about an event.
+// verdict is the decision about an event. It cannot hold a lifecycle.Order: whether an event is parked, watched or
+// given back depends on the state of the dispatcher, and not on how its attempt ended.
 type verdict struct {
 	outcome lifecycle.Outcome // without Version
 	reply   bool              // the requester, if there is one, gets outcome.Failure as its reply
-	requeue bool              // no outcome: it goes back to the front of its queue
+	notRun  bool              // no outcome: no attempt was made
 }
 
 // request is what verdicts depend on in an event.
@@ -44,15 +45,14 @@ func requestOf(e *events.Event) request { return request{e.Kind, e.Waits(), e.Di
 // ending has everything that the verdict on an attempt depends on.
 type ending struct {
 	request
-	end      *lifecycle.End
-	retries  events.Retries // no zero fields
-	attempt  int
-	replied  bool          // a reply went out
-	draining bool          // no events are started any more
-	lost     bool          // its thread is lost with it, and that counts
-	company  bool          // it ran in a batch with others, and ended as the batch did
-	left     time.Duration // until the event's deadline, noDeadline if it has none
-	rand     func() float64
+	end     *lifecycle.End
+	retries events.Retries // no zero fields
+	attempt int
+	replied bool          // a reply went out
+	lost    bool          // its thread is lost with it, and that counts
+	company bool          // it ran in a batch with others, and ended as the batch did
+	left    time.Duration // until the event's deadline, noDeadline if it has none
+	rand    func() float64
 }
 
 // judge decides about an attempt that a thread was given, by the table of docs/development/guarantees.md.
@@ -61,10 +61,8 @@ func judge(c ending) verdict {
 	switch {
 	case c.replied:
 		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}}
-	case end.NotRun() && c.draining && !c.direct:
-		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Return}}
 	case end.NotRun():
-		return verdict{requeue: true}
+		return verdict{notRun: true}
 	case end.Interrupted && c.direct:
 		return refusal(c.request, events.Fail(events.ReasonUnavailable, "its run was interrupted"))
 	case end.Interrupted:

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func TestJudge(t *testing.T) {
 		message string
 		delay   time.Duration
 		reply   bool
-		requeue bool
+		notRun  bool
 		alone   bool // no requester waits for the reply
 	}{
 		{what: "handler returns", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Started: true}},
@@ -126,11 +127,7 @@ func TestJudge(t *testing.T) {
 			c: ending{end: &lifecycle.End{Started: true, Interrupted: true}}, verdict: lifecycle.Retry},
 		{what: "interrupted while it ran for the last time", kinds: events.Kinds[:],
 			c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, attempt: 5}, verdict: lifecycle.Retry},
-		{what: "interrupted while it ran in a drain", kinds: events.Kinds[:],
-			c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, draining: true}, verdict: lifecycle.Retry},
-		{what: "not begun", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Interrupted: true}}, requeue: true},
-		{what: "not begun in a drain", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Interrupted: true},
-			draining: true}, verdict: lifecycle.Return},
+		{what: "not begun", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Interrupted: true}}, notRun: true},
 	} {
 		kinds := c.kinds
 		if kinds == nil {
@@ -147,7 +144,7 @@ func TestJudge(t *testing.T) {
 				}
 				got := judge(in)
 				require.Equal(t, c.verdict, got.outcome.Verdict, "%+v", got)
-				require.Equal(t, c.requeue, got.requeue)
+				require.Equal(t, c.notRun, got.notRun)
 				require.Equal(t, c.reply, got.reply)
 				require.InDelta(t, c.delay, got.outcome.Delay, float64(time.Microsecond))
 				if c.reason == "" {
@@ -161,6 +158,23 @@ func TestJudge(t *testing.T) {
 			})
 		}
 	}
+}
+
+// judge cannot park, watch or give back an event: what it returns has no place for an order.
+func TestVerdictHoldsNoOrder(t *testing.T) {
+	order := reflect.TypeFor[lifecycle.Order]()
+	var look func(of reflect.Type)
+	look = func(of reflect.Type) {
+		require.NotEqual(t, order, of)
+		for i := range of.NumField() {
+			if f := of.Field(i).Type; f.Kind() == reflect.Struct {
+				look(f)
+			} else {
+				require.NotEqual(t, order, f)
+			}
+		}
+	}
+	look(reflect.TypeFor[verdict]())
 }
 
 // For any input, a verdict is one of those allowed, and complete.
@@ -177,26 +191,26 @@ func TestJudgeIsTotal(t *testing.T) {
 			retries: events.Retries{MaxAttempts: rapid.IntRange(0, 100).Draw(t, "max"), Fetch: rapid.Bool().
 				Draw(t, "fetch")}.OrDefault(),
 			attempt: rapid.IntRange(1, 200).Draw(t, "attempt"),
-			replied: rapid.Bool().Draw(t, "replied"), draining: rapid.Bool().Draw(t, "draining"),
-			left: time.Duration(rapid.Int64().Draw(t, "left")), rand: half,
+			replied: rapid.Bool().Draw(t, "replied"),
+			left:    time.Duration(rapid.Int64().Draw(t, "left")), rand: half,
 		}
 		if rapid.Bool().Draw(t, "fails") {
 			c.end.Failure = events.Fail(rapid.SampledFrom(events.Reasons[:]).Draw(t, "reason"), "x")
 		}
 		v := judge(c)
 		o := v.outcome
-		if v.requeue {
-			require.Equal(t, verdict{requeue: true}, v)
+		if v.notRun {
+			require.False(t, c.end.Started, "an attempt that began counts")
+			require.Equal(t, verdict{notRun: true}, v)
 			return
 		}
-		require.Contains(t, []lifecycle.Verdict{lifecycle.Ack, lifecycle.Dead, lifecycle.Retry, lifecycle.Return}, o.Verdict)
+		require.Contains(t, []lifecycle.Verdict{lifecycle.Ack, lifecycle.Dead, lifecycle.Retry}, o.Verdict)
 		require.True(t, !c.direct || o.Verdict == lifecycle.Ack, "a direct event has no stream")
 		require.True(t, o.Verdict != lifecycle.Dead || o.Failure != nil, "a dead letter says why")
 		require.True(t, !v.reply || o.Failure != nil && !c.replied && o.Verdict != lifecycle.Retry,
 			"one reply, when it is over")
 		require.True(t, o.Delay >= 0 && o.Delay <= maxAskedDelay)
 		require.True(t, o.Verdict != lifecycle.Retry || c.end.Interrupted || c.attempt < c.retries.MaxAttempts)
-		require.True(t, o.Verdict != lifecycle.Return || !c.end.Started, "an attempt that began counts")
 	})
 }
 
@@ -304,7 +318,7 @@ func TestDeadSettlementsSayWhoIsTold(t *testing.T) {
 		Outcome.OnDead)
 	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Retry, Failure: f}},
 		0).Outcome.OnDead, "there may be no room for it to wait")
-	require.Nil(t, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Return, Failure: f}}, 0).
+	require.Nil(t, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Ack, Failure: f}}, 0).
 		Outcome.OnDead)
 	require.Nil(t, d.settlement(e, nil, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}}, 0).
 		Outcome.OnDead)

@@ -67,7 +67,7 @@ func TestWaitingForAWorkerTakesRoomOfItsOwner(t *testing.T) {
 	d.Submit(tasks("acme", "slow", 12))
 	parked := 0
 	for _, s := range l.take() {
-		require.Equal(t, lifecycle.Park, s.Outcome.Verdict)
+		require.Equal(t, lifecycle.Park, s.Order)
 		parked++
 	}
 	require.Equal(t, 2, parked)
@@ -172,7 +172,7 @@ func TestWaitingForAWorkerEnds(t *testing.T) {
 	require.Equal(t, 2, d.Stats().Queued)
 	d.Drain()
 	for _, s := range l.take() {
-		require.Equal(t, lifecycle.Return, s.Outcome.Verdict)
+		require.Equal(t, lifecycle.Return, s.Order)
 	}
 	require.Zero(t, d.Stats().Queued)
 	ends(d, 0, running...)
@@ -321,7 +321,7 @@ func TestSuspectOfAWorkerWithALease(t *testing.T) {
 	require.True(t, k.Grant("acme", "one", 7))
 	settled := l.take()
 	require.Len(t, settled, 1)
-	require.Equal(t, lifecycle.Watch, settled[0].Outcome.Verdict)
+	require.Equal(t, lifecycle.Watch, settled[0].Order)
 	require.True(t, k.Withdraw("acme", "one", 7, true))
 	k.take()
 	e.Watched = true

@@ -23,7 +23,7 @@ type Observer interface {
 	// Ended: nothing of an attempt runs any more. r.Reply is not nil when the response came with the end. An attempt that
 	// was not started ends too, see End.
 	Ended(r *Report)
-	// Settled: dispatch has decided about an event. Outcome.Verdict is None when only its reply is ready.
+	// Settled: dispatch has decided about an event, or only its reply is ready (Settlement.ReplyOnly).
 	Settled(s *Settlement)
 }
 
