@@ -234,15 +234,15 @@ var house = map[string]room{
 	"internal/process/admin": {pure: true, rooms: []string{"internal/http/localhost"}, libs: []string{libProm}},
 	// The only room that knows OpenTelemetry.
 	"internal/process/telemetry": {
-		pure: true, rooms: []string{"events", "events/lifecycle"}, libs: []string{libOtel, libProm, libZerolog,
-			"golang.org/x/time/rate"},
+		pure: true, rooms: []string{"events", "events/lifecycle", "internal/lib/perowner"},
+		libs:  []string{libOtel, libProm, libZerolog},
 		tests: []string{"internal/test/otlptest"},
 	},
 	// HTTP in front of direct events. It knows neither NATS nor V8.
 	"internal/http/gateway": {
 		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/http/assetserver",
 			"internal/lib/eventid",
-			"internal/lib/guard", "internal/http/localhost", "internal/lib/repeats"},
+			"internal/lib/guard", "internal/lib/perowner", "internal/http/localhost", "internal/lib/repeats"},
 		libs: []string{"github.com/gorilla/websocket", libProm,
 			libZerolog, "golang.org/x/crypto/acme", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec"},
@@ -256,8 +256,8 @@ var house = map[string]room{
 		rooms: []string{"events", "events/lifecycle", "isolates"}, libs: []string{"golang.org/x/sys/unix"},
 	},
 	"internal/process/workerlease": {
-		pure: true, rooms: []string{"events", "internal/lib/resources"}, libs: []string{libNATS, libProm, libZerolog,
-			"golang.org/x/time/rate"},
+		pure: true, rooms: []string{"events", "internal/lib/perowner", "internal/lib/resources"},
+		libs:  []string{libNATS, libProm, libZerolog},
 		tests: []string{"dispatch", "events/lifecycle", "internal/test/natstest", "internal/test/parallel"},
 	},
 	// Connects the rooms of an event.

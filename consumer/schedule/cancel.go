@@ -122,8 +122,7 @@ func (u *Cancels) take(m *nats.Msg) {
 
 // work carries out the requests of an owner until there are none.
 func (u *Cancels) work(owner string) {
-	limiter := u.steps.Limiter(owner, time.Now())
-	pace := limiter.Wait
+	pace := func(ctx context.Context) error { return u.steps.Wait(ctx, owner) }
 	if guard.RequestRates.Off() {
 		pace = context.Cause
 	}

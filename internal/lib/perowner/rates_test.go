@@ -48,6 +48,56 @@ func TestRatesForgetOwners(t *testing.T) {
 	now := time.Now()
 	for i := range 50_000 {
 		r.Charge(fmt.Sprint("owner", i), 5, now)
-		require.LessOrEqual(t, len(r.of), mostRates)
+		require.LessOrEqual(t, len(r.of), MostRates)
 	}
+}
+
+// What was refused is counted until something is allowed again, and kept for a while although the owner has all of its
+// burst again. Owners that are few are forgotten, too.
+func TestRatesCountWhatTheyRefuse(t *testing.T) {
+	t.Parallel()
+	r := Rates{PerSecond: 10, Burst: 2}
+	now := time.Now()
+	for range 5 {
+		r.Allow("acme", now)
+	}
+	r.Allow("beta", now)
+	now = now.Add(sweepEvery - time.Second)
+	r.Allow("acme", now)
+	for range 4 {
+		r.Allow("acme", now)
+	}
+	now = now.Add(time.Second)
+	before, ok := r.Allow("acme", now)
+	require.True(t, ok)
+	require.Equal(t, 3, before)
+	before, _ = r.Allow("acme", now)
+	require.Zero(t, before)
+	require.Equal(t, 1, r.Len(), "beta is forgotten")
+}
+
+// A user that asks for room has no debt forgotten.
+func TestRatesHaveRoom(t *testing.T) {
+	t.Parallel()
+	r := Rates{PerSecond: 1, Burst: 2}
+	now := time.Now()
+	for i := range 100 {
+		require.True(t, r.Room(fmt.Sprint("owner", i), 100, now))
+		r.Charge(fmt.Sprint("owner", i), 5, now)
+	}
+	require.False(t, r.Room("late", 100, now))
+	require.True(t, r.Room("owner1", 100, now))
+	require.True(t, r.Room("late", 100, now.Add(5*time.Second)))
+	require.Zero(t, r.Len())
+}
+
+// An owner that is known costs no allocation.
+func TestRatesAllocateNothing(t *testing.T) {
+	r, now := Rates{PerSecond: 10, Burst: 3}, time.Now()
+	require.Zero(t, int(testing.AllocsPerRun(1000, func() {
+		r.Take("acme", now)
+		r.Allow("acme", now)
+		r.Charge("acme", 1, now)
+		r.Owes("acme", now)
+	})))
 }

@@ -66,7 +66,7 @@ func TestCPUTimeOfRequestsIsCharged(t *testing.T) {
 		require.NoError(t, err)
 	}
 	g.queue.Close()
-	left := func(owner string) float64 { return g.time.Limiter(owner, now).TokensAt(now) }
+	left := func(owner string) float64 { return g.time.Left(owner, now) }
 	all := float64(ownerTimeBurst.Microseconds())
 	require.LessOrEqual(t, left("acme"), all-20_000+float64(time.Since(now).Seconds()*float64(ownerTime.Microseconds())))
 	require.Greater(t, left("beta"), left("acme"))

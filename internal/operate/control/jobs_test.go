@@ -93,7 +93,7 @@ func TestCPUTimeOfJobsIsCharged(t *testing.T) {
 	defer g.queue.Close()
 	left := func(owner string) float64 {
 		now := time.Now()
-		return g.time.Limiter(owner, now).TokensAt(now)
+		return g.time.Left(owner, now)
 	}
 	for _, owner := range []string{"acme", ""} {
 		before, began := left(owner), time.Now()
