@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log"
@@ -9,19 +10,20 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
 // logs sends log lines of workers.
 type logs struct {
 	to     log.Logger
-	owners *rates
+	owners perowner.Rates
 }
 
 // ownerLines is how many lines of one owner are sent in a second.
 const ownerLines = 1000
 
 func (l *logs) take(line *events.LogLine) {
-	if !l.owners.allow(line.Owner) {
+	if _, ok := l.owners.Allow(line.Owner, time.Now()); !ok {
 		return
 	}
 	var r log.Record

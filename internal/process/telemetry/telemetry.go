@@ -23,6 +23,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
 // SchemaURL names the version of the semantic conventions.
@@ -112,7 +113,7 @@ func (t *Telemetry) openLogs(ctx context.Context, _ Config, res *resource.Resour
 	}
 	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(exporter)),
 		sdklog.WithResource(res))
-	t.logs = &logs{provider.Logger(scope), newRates(ownerLines)}
+	t.logs = &logs{to: provider.Logger(scope), owners: perowner.Rates{PerSecond: ownerLines, Burst: ownerLines}}
 	t.closers = append(t.closers, provider.Shutdown)
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 	"github.com/pinwheel-run/pinwheel/internal/test/otlptest"
 )
 
@@ -173,10 +174,10 @@ func TestOwnersAreBounded(t *testing.T) {
 	require.Less(t, traced["loud"], 500)
 
 	// owners that only publishers name take no memory for ever
-	for i := range 3 * maxRates {
-		tr.owners.allow(fmt.Sprint("o", i))
+	for i := range 3 * perowner.MostRates {
+		tr.owners.Allow(fmt.Sprint("o", i), time.Now())
 	}
-	require.LessOrEqual(t, len(tr.owners.of), maxRates)
+	require.LessOrEqual(t, tr.owners.Len(), perowner.MostRates)
 }
 
 // An event of which no spans are kept costs no allocation, unless it has a parent.

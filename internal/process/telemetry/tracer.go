@@ -17,6 +17,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
 // scope names the maker of the spans and lines.
@@ -31,13 +32,13 @@ type tracer struct {
 
 	spans   trace.Tracer
 	sampler sdktrace.Sampler
-	owners  *rates
+	owners  perowner.Rates
 }
 
 func newTracer(provider trace.TracerProvider, cfg Config) *tracer {
 	return &tracer{
 		spans:   provider.Tracer(scope, trace.WithInstrumentationVersion(cfg.Version), trace.WithSchemaURL(SchemaURL)),
-		sampler: cfg.sampler, owners: newRates(cfg.OwnerRate),
+		sampler: cfg.sampler, owners: perowner.Rates{PerSecond: cfg.OwnerRate, Burst: cfg.OwnerRate},
 	}
 }
 
@@ -60,7 +61,7 @@ func (t *tracer) Delivered(e *events.Event) {
 		Kind: trace.SpanKindConsumer}).Decision != sdktrace.RecordAndSample {
 		return
 	}
-	if !t.owners.allow(e.Owner) {
+	if _, ok := t.owners.Allow(e.Owner, time.Now()); !ok {
 		return
 	}
 	kept := own // own stays on the stack
