@@ -7,13 +7,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/time/rate"
-
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
 // Output writes lines to the output of workers. Any goroutine may call it.
@@ -35,45 +33,11 @@ const (
 // methods.
 type requestLog struct {
 	output Output
-
-	mu     sync.Mutex
-	limits map[string]*lineLimit // by owner: those whose workers wanted lines lately
-	swept  time.Time             // when those were removed that did not
+	lines  perowner.Rates // of owners
 }
-
-type lineLimit struct {
-	*rate.Limiter
-	left int       // lines that were left out since the last one
-	last time.Time // when a worker wanted a line
-}
-
-// lineIdle is after how long the limit of an owner is forgotten. It has all its lines again long before.
-const lineIdle = time.Minute
 
 func newRequestLog(output Output) *requestLog {
-	return &requestLog{output: output, limits: map[string]*lineLimit{}}
-}
-
-// allow reports whether an owner may have a line now, and how many were left out before it.
-func (l *requestLog) allow(owner string, now time.Time) (left int, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now.Sub(l.swept) >= lineIdle {
-		maps.DeleteFunc(l.limits, func(_ string, x *lineLimit) bool { return now.Sub(x.last) >= lineIdle })
-		l.swept = now
-	}
-	limit := l.limits[owner]
-	if limit == nil {
-		limit = &lineLimit{Limiter: rate.NewLimiter(linesPerSecond, linesAtOnce)}
-		l.limits[owner] = limit
-	}
-	limit.last = now
-	if !limit.AllowN(now, 1) {
-		limit.left++
-		return 0, false
-	}
-	left, limit.left = limit.left, 0
-	return left, true
+	return &requestLog{output: output, lines: perowner.Rates{PerSecond: linesPerSecond, Burst: linesAtOnce}}
 }
 
 // tell writes the line about a request, if the worker wants one.
@@ -83,7 +47,7 @@ func (l *requestLog) tell(x *exchange, took time.Duration, came int64) {
 		return
 	}
 	now := time.Now()
-	left, ok := l.allow(w.Owner, now)
+	left, ok := l.lines.Allow(w.Owner, now)
 	if !ok {
 		return
 	}

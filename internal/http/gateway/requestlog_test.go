@@ -134,16 +134,16 @@ func TestLoggedHeadersAreBounded(t *testing.T) {
 func TestRequestLogIsLimited(t *testing.T) {
 	l, now := newRequestLog(nil), time.Now()
 	for range linesAtOnce {
-		_, ok := l.allow("acme", now)
+		_, ok := l.lines.Allow("acme", now)
 		require.True(t, ok)
 	}
 	for range 7 {
-		_, ok := l.allow("acme", now)
+		_, ok := l.lines.Allow("acme", now)
 		require.False(t, ok)
 	}
-	_, ok := l.allow("other", now)
+	_, ok := l.lines.Allow("other", now)
 	require.True(t, ok, "owners have a limit each")
-	left, ok := l.allow("acme", now.Add(time.Second))
+	left, ok := l.lines.Allow("acme", now.Add(time.Second))
 	require.True(t, ok)
 	require.Equal(t, 7, left)
 }
@@ -173,13 +173,14 @@ func TestLimitsOfLinesAreForgotten(t *testing.T) {
 	t.Parallel()
 	l, now := newRequestLog(nil), time.Now()
 	for i := range 1000 {
-		_, ok := l.allow(fmt.Sprint("owner", i), now)
+		_, ok := l.lines.Allow(fmt.Sprint("owner", i), now)
 		require.True(t, ok)
 	}
 	for range 2 * linesAtOnce {
-		l.allow("acme", now.Add(lineIdle/2))
+		l.lines.Allow("acme", now.Add(time.Minute/2))
 	}
-	_, ok := l.allow("acme", now.Add(lineIdle))
+	left, ok := l.lines.Allow("acme", now.Add(time.Minute))
 	require.True(t, ok)
-	require.Len(t, l.limits, 1, "acme's, whose lines were left out lately")
+	require.Equal(t, linesAtOnce, left)
+	require.Equal(t, 1, l.lines.Len(), "acme's, whose lines were left out lately")
 }
