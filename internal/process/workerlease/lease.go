@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/time/rate"
 )
 
 const (
@@ -26,7 +25,6 @@ const (
 type lease struct {
 	*Leases
 	key     key
-	pace    *rate.Limiter
 	changed chan struct{} // a flag was set
 
 	wanted bool
@@ -96,7 +94,7 @@ func (x *lease) wait(ctx context.Context, long time.Duration) bool {
 
 // acquire takes the lease when it is free. It returns false when the process drains or ends.
 func (x *lease) acquire(ctx context.Context) bool {
-	if x.pace.Wait(ctx) != nil {
+	if x.paces.Wait(ctx, x.key.owner) != nil {
 		return false
 	}
 	var look time.Time // when to look whether it is free

@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"golang.org/x/time/rate"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
@@ -86,6 +86,7 @@ type Leases struct {
 	self    string // names this process; it is never used again
 	held    prometheus.Gauge
 	lapsed  prometheus.Counter
+	paces   perowner.Rates // of taking leases
 
 	runner  Runner // set by Run
 	running sync.WaitGroup
@@ -94,7 +95,6 @@ type Leases struct {
 	start    func(*lease) // nil before Run
 	draining bool
 	all      map[key]*lease
-	owners   map[string]*rate.Limiter
 }
 
 // key names a worker.
@@ -118,7 +118,7 @@ func Open(ctx context.Context, js jetstream.JetStream, c Config, log zerolog.Log
 		lapsed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "pinwheel_worker_leases_lapsed_total", Help: "Leases that this process could not renew in time. The runs under them were ended.",
 		}),
-		all: map[key]*lease{}, owners: map[string]*rate.Limiter{},
+		all: map[key]*lease{}, paces: perowner.Rates{PerSecond: ownerRate, Burst: ownerBurst},
 	}
 	for _, m := range []prometheus.Collector{l.held, l.lapsed} {
 		if err := reg.Register(m); err != nil {
@@ -166,7 +166,7 @@ func (l *Leases) Want(owner, worker string) {
 	k := key{owner, worker}
 	x := l.all[k]
 	if x == nil {
-		x = &lease{Leases: l, key: k, pace: l.pace(owner), changed: make(chan struct{}, 1)}
+		x = &lease{Leases: l, key: k, changed: make(chan struct{}, 1)}
 		l.all[k] = x
 		if l.start != nil {
 			l.start(x)
@@ -174,14 +174,6 @@ func (l *Leases) Want(owner, worker string) {
 	}
 	x.wanted = true
 	x.nudge()
-}
-
-// pace is the limit of an owner. There is one for each owner that has had such a worker.
-func (l *Leases) pace(owner string) *rate.Limiter {
-	if l.owners[owner] == nil {
-		l.owners[owner] = rate.NewLimiter(ownerRate, ownerBurst)
-	}
-	return l.owners[owner]
 }
 
 // Idle is for a worker that has no event here at the moment. Then the lease goes to who asked for it.
