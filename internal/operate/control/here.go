@@ -109,9 +109,9 @@ func (h *Here) open(ctx context.Context) (s *Server, err error) {
 			Log: log},
 		here:    h,
 		id:      rand.Text(),
-		uploads: uploads{kind: ofDeploys},
-		files:   uploads{kind: ofFiles},
-		bodies:  uploads{kind: ofBodies},
+		uploads: newUploads(ofDeploys),
+		files:   newUploads(ofFiles),
+		bodies:  newUploads(ofBodies),
 	}
 	s.Operations = Operations{nc: r.NC, js: r.JS, subjects: r.Subjects, dead: deadletter.NewStore(r.JS, r.Subjects),
 		schedules: schedule.NewStore(r.JS, r.Subjects)}

@@ -113,10 +113,10 @@ type Server struct {
 	running   sync.WaitGroup
 	room      chan struct{} // one slot for each request in progress
 	gate      *gate         // of owners
-	uploads   uploads       // of owners
+	uploads   *uploads      // of owners
 	checkBans checkBans     // of modules and owners
-	files     uploads       // of files of owners
-	bodies    uploads       // of imports and objects of owners
+	files     *uploads      // of files of owners
+	bodies    *uploads      // of imports and objects of owners
 	lists     listRoom      // of what owners have stored
 	counts    letterCounts
 }
@@ -128,8 +128,8 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	subjects := events.Subjects(cfg.Prefix)
-	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl), uploads: uploads{kind: ofDeploys},
-		files: uploads{kind: ofFiles}, bodies: uploads{kind: ofBodies}}
+	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl), uploads: newUploads(ofDeploys),
+		files: newUploads(ofFiles), bodies: newUploads(ofBodies)}
 	s.Operations = Operations{
 		nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers, policies: cfg.Policies,
 		secrets: cfg.Secrets,

@@ -3,16 +3,15 @@ package control
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
 const (
@@ -56,48 +55,38 @@ var (
 
 // uploads limits the deploys that owners ask of a process, or other requests that have a body in parts.
 type uploads struct {
-	kind uploadKind // this does not change
+	kind uploadKind     // this does not change
+	time perowner.Rates // microseconds
 
-	mu     sync.Mutex
-	busy   int
-	owners map[string]*uploadUse
+	mu   sync.Mutex
+	busy []string // owners that have one under way
 }
 
-// uploadUse is what one owner asks.
-type uploadUse struct {
-	busy   bool
-	checks *rate.Limiter // of milliseconds
+func newUploads(of uploadKind) *uploads {
+	return &uploads{kind: of, time: perowner.Rates{PerSecond: int(of.share * float64(time.Second.Microseconds())),
+		Burst: int(of.burst.Microseconds())}}
 }
 
 // enter takes a slot for a deploy of an owner. Its error says why there is none.
 func (u *uploads) enter(owner string, now time.Time) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	of := u.owners[owner]
+	owes := u.time.Owes(owner, now)
 	switch {
-	case of != nil && of.busy:
+	case slices.Contains(u.busy, owner):
 		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("owner %s has %s under way in this process: try again", owner,
 			u.kind.one)}
-	case of != nil && of.checks.TokensAt(now) < 0:
+	case owes > 0:
 		return &Error{Code: http.StatusTooManyRequests, Text: fmt.Sprintf("rate: "+u.kind.slow+": try again in %s", owner,
-			of.until(now))}
-	case u.busy >= maxUploads:
+			max(time.Second, owes.Round(time.Second)))}
+	case len(u.busy) >= maxUploads:
 		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has too many %s of owners under way: try again",
 			u.kind.many)}
+	case !u.time.Room(owner, knownOwners, now):
+		return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has handled too many %s of owners just now: try again",
+			u.kind.many)}
 	}
-	if of == nil {
-		if u.forget(now); len(u.owners) >= knownOwners {
-			return &Error{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf("this process has handled too many %s of owners just now: try again",
-				u.kind.many)}
-		}
-		of = &uploadUse{checks: rate.NewLimiter(rate.Limit(u.kind.share*1000), int(u.kind.burst.Milliseconds()))}
-		if u.owners == nil {
-			u.owners = map[string]*uploadUse{}
-		}
-		u.owners[owner] = of
-	}
-	of.busy = true
-	u.busy++
+	u.busy = append(u.busy, owner)
 	return nil
 }
 
@@ -105,23 +94,9 @@ func (u *uploads) enter(owner string, now time.Time) error {
 func (u *uploads) leave(owner string, took time.Duration, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	of := u.owners[owner]
-	of.busy = false
-	u.busy--
-	of.checks.ReserveN(now, int(min(took, u.kind.burst).Milliseconds()))
-}
-
-// until is how long the owner waits for its next deploy.
-func (of *uploadUse) until(now time.Time) time.Duration {
-	return max(time.Second, time.Duration(-of.checks.TokensAt(now)/float64(of.checks.Limit())*float64(time.Second)).
-		Round(time.Second))
-}
-
-// forget removes owners that have used nothing. Others become so within minutes.
-func (u *uploads) forget(now time.Time) {
-	maps.DeleteFunc(u.owners, func(_ string, of *uploadUse) bool {
-		return !of.busy && of.checks.TokensAt(now) >= float64(of.checks.Burst())
-	})
+	i := slices.Index(u.busy, owner)
+	u.busy = slices.Delete(u.busy, i, i+1)
+	u.time.Charge(owner, int(min(took, u.kind.burst).Microseconds()), now)
 }
 
 // moduleCheck checks one module for an owner. What the module writes is shown to the client that deploys it, and to no

@@ -17,7 +17,7 @@ import (
 // An owner has one deploy at a time in a process, and a process two. Time that modules take is the owner's.
 func TestDeploysOfOwnersAreLimited(t *testing.T) {
 	t.Parallel()
-	u := uploads{kind: ofDeploys}
+	u := newUploads(ofDeploys)
 	now := time.Now()
 	code := func(owner string) int {
 		err := u.enter(owner, now)
@@ -52,11 +52,12 @@ func TestDeploysOfOwnersAreLimited(t *testing.T) {
 			u.leave(owner, time.Second, now)
 		}
 	}
-	require.LessOrEqual(t, len(u.owners), knownOwners)
+	require.LessOrEqual(t, u.time.Len(), knownOwners)
 	require.Equal(t, http.StatusServiceUnavailable, code("late"))
 	now = now.Add(time.Hour)
 	require.Zero(t, code("late"))
-	require.Len(t, u.owners, 2, "beta's runs")
+	require.Len(t, u.busy, 2, "beta's runs")
+	require.Zero(t, u.time.Len())
 }
 
 // What a module writes while it is loaded is bounded.
