@@ -77,8 +77,8 @@ var house = map[string]room{
 			"internal/test/parallel"},
 	},
 	// Parts of consumer that store, find and park. None of them knows an event in flight.
-	"consumer/jsapi": {pure: true, rooms: []string{"events", "internal/lib/guard", "internal/lib/repeats",
-		"internal/lib/stored"},
+	"consumer/jsapi": {pure: true, rooms: []string{"events", "internal/lib/guard", "internal/lib/perowner",
+		"internal/lib/repeats", "internal/lib/stored"},
 		libs: []string{libNATS, libBackoff}},
 	"consumer/limit": {pure: true, rooms: []string{"events", "internal/lib/guard"},
 		libs: []string{"golang.org/x/time/rate"}},
@@ -144,8 +144,7 @@ var house = map[string]room{
 	"isolates/pipe":   {pure: true, rooms: []string{"events"}},
 	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
 	// Long operations beside the pinned threads.
-	"isolates/offload": {rooms: []string{"isolates/offload/compression", "isolates/v8x"},
-		libs: []string{"golang.org/x/sys/unix"}},
+	"isolates/offload": {rooms: []string{"internal/lib/perowner", "isolates/offload/compression", "isolates/v8x"}},
 	"isolates/offload/subtle":      {rooms: []string{"isolates/offload", "isolates/offload/webcrypto", "isolates/v8x"}},
 	"isolates/offload/webcrypto":   {pure: true, libs: []string{"github.com/cloudflare/circl"}},
 	"isolates/offload/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},

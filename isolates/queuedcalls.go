@@ -49,6 +49,10 @@ func (o *tenant) pop() queuedCall {
 
 // queuedCalls are the waiting calls of a thread, by owner. They are served by deficit round robin in CPU time, as in
 // dispatch. So the timers of one owner do not delay the answers of another, however many are due. Owner thread only.
+//
+// The queue of dispatch is another type: it has a debt for each installed owner, counts rounds for owners that it does
+// not visit, and serves newcomers first. Here a round visits all owners, is interrupted for new events, and an owner is
+// known only while it has calls or a debt.
 type queuedCalls struct {
 	of   map[string]*tenant
 	ring []*tenant

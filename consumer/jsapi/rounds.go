@@ -1,6 +1,10 @@
 package jsapi
 
-import "time"
+import (
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
+)
 
 const (
 	// roundMost is the maximum number of messages that are stored at once.
@@ -16,14 +20,13 @@ const (
 // has to wait (ADR 0014). The owners of a backlog take turns. Rounds belongs to the loop of its Client. Make it with
 // NewRounds.
 type Rounds struct {
-	api    *Client
-	lines  map[string][]Storing // of owners whose messages wait
-	owners []string             // those owners, the next one first
-	round  uint64               // number of the current round, from 1
-	out    int                  // messages of the round without an answer
-	began  time.Time            // of the current round
-	next   time.Time            // no round before
-	armed  bool                 // a timer fires when it is time for next
+	api   *Client
+	lines perowner.Lines[Storing] // messages that wait
+	round uint64                  // number of the current round, from 1
+	out   int                     // messages of the round without an answer
+	began time.Time               // of the current round
+	next  time.Time               // no round before
+	armed bool                    // a timer fires when it is time for next
 }
 
 // Storing begins to store a message. It calls answered once, on the loop, when the server has answered or when nothing
@@ -31,26 +34,18 @@ type Rounds struct {
 type Storing func(answered func())
 
 // NewRounds makes Rounds.
-func NewRounds(api *Client) *Rounds { return &Rounds{api: api, lines: make(map[string][]Storing)} }
+func NewRounds(api *Client) *Rounds { return &Rounds{api: api} }
 
 // Add queues a message of an owner. begin is called when its turn comes: at once if nothing else waits.
 func (r *Rounds) Add(owner string, begin Storing) {
-	r.push(owner, begin)
+	r.lines.Push(owner, begin)
 	r.Tick(time.Now())
-}
-
-func (r *Rounds) push(owner string, begin Storing) {
-	line := r.lines[owner]
-	if len(line) == 0 {
-		r.owners = append(r.owners, owner)
-	}
-	r.lines[owner] = append(line, begin)
 }
 
 // Tick begins a round if it is time for one, and otherwise sets a timer for it. Without a connection it does nothing.
 // The first call after the reconnect begins the round, so call it regularly.
 func (r *Rounds) Tick(now time.Time) {
-	if len(r.owners) == 0 || !r.api.NC.IsConnected() {
+	if r.lines.Owners() == 0 || !r.api.NC.IsConnected() {
 		return
 	}
 	if batch := r.take(now); len(batch) > 0 {
@@ -64,7 +59,7 @@ func (r *Rounds) Tick(now time.Time) {
 			begin(answered)
 		}
 	}
-	if len(r.owners) > 0 && r.out == 0 && !r.armed {
+	if r.lines.Owners() > 0 && r.out == 0 && !r.armed {
 		r.armed = true
 		r.api.DoIn(r.next.Sub(now), func() { r.armed = false; r.Tick(time.Now()) })
 	}
@@ -75,28 +70,16 @@ func (r *Rounds) take(now time.Time) (batch []Storing) {
 	if r.out > 0 && now.Sub(r.began) < roundWait || now.Before(r.next) {
 		return nil
 	}
-	for len(batch) < roundMost && len(r.owners) > 0 {
-		batch = append(batch, r.pop())
+	for len(batch) < roundMost {
+		begin, ok := r.lines.Pop()
+		if !ok {
+			break
+		}
+		batch = append(batch, begin)
 	}
 	r.round++
 	r.out, r.began = len(batch), now
 	return batch
-}
-
-// pop takes a message of the next owner.
-func (r *Rounds) pop() Storing {
-	owner := r.owners[0]
-	r.owners = r.owners[1:]
-	line := r.lines[owner]
-	begin := line[0]
-	line[0] = nil
-	if len(line) == 1 {
-		delete(r.lines, owner)
-		return begin
-	}
-	r.lines[owner] = line[1:]
-	r.owners = append(r.owners, owner)
-	return begin
 }
 
 // answered notes the answer to one message of a round.

@@ -12,7 +12,7 @@ func ofWaiting(n int, owners ...string) *Rounds {
 	r := NewRounds(nil)
 	for _, owner := range owners {
 		for range n {
-			r.push(owner, func(func()) {})
+			r.lines.Push(owner, func(func()) {})
 		}
 	}
 	return r
@@ -23,15 +23,14 @@ func TestOwnersTakeTurnsInRounds(t *testing.T) {
 	r := ofWaiting(3*roundMost, "many")
 	began := 0
 	for range 2 {
-		r.push("few", func(func()) { began++ })
+		r.lines.Push("few", func(func()) { began++ })
 	}
 	for _, begin := range r.take(time.Now()) {
 		begin(nil)
 	}
 	require.Equal(t, 2, began)
-	require.Equal(t, []string{"many"}, r.owners)
-	require.Len(t, r.lines["many"], 3*roundMost-(roundMost-2))
-	require.Len(t, r.lines, 1)
+	require.Equal(t, 1, r.lines.Owners())
+	require.Equal(t, 3*roundMost-(roundMost-2), r.lines.Waiting("many"))
 }
 
 // The next round begins when the one before was answered, and half of the time that took later.
@@ -46,7 +45,7 @@ func TestBacklogIsStoredInRounds(t *testing.T) {
 	}
 	require.Empty(t, p.take(now.Add(20*time.Millisecond-1)))
 	require.Len(t, p.take(now.Add(20*time.Millisecond)), roundMost)
-	require.Len(t, p.lines["a"], 1)
+	require.Equal(t, 1, p.lines.Waiting("a"))
 }
 
 // A lost answer keeps the next round waiting for a while only, and what then comes of the round before makes no
@@ -58,7 +57,7 @@ func TestLostAnswerHoldsUpNoRound(t *testing.T) {
 	require.Empty(t, p.take(now.Add(roundWait-1)))
 	now = now.Add(roundWait)
 	require.Len(t, p.take(now), 2)
-	p.push("a", func(func()) {})
+	p.lines.Push("a", func(func()) {})
 	for range roundMost {
 		p.answered(late, now)
 	}

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
 // Job is work to do on another goroutine. It may call goOn to ask whether to continue. It returns its product, and the
@@ -62,10 +62,4 @@ func Try(work Job, goOn func() error) (p Product, used time.Duration) {
 func Always() error { return nil }
 
 // CPU returns the CPU time that the calling thread has used.
-func CPU() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
-		return 0
-	}
-	return time.Duration(ts.Nano())
-}
+func CPU() time.Duration { return perowner.ThreadTime() }

@@ -3,6 +3,7 @@ package offload
 import (
 	"sync"
 
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 	"github.com/pinwheel-run/pinwheel/isolates/offload/compression"
 )
 
@@ -12,17 +13,14 @@ type Pool struct {
 
 	mu      sync.Mutex
 	free    int
-	jobs    map[string][]func() // by owner; none is empty
-	turns   []string            // the owners of jobs, the next one first
+	jobs    perowner.Lines[func()]
 	running sync.WaitGroup
 
 	compressors compression.Compressors
 }
 
 // NewPool makes a Pool with that number of workers.
-func NewPool(workers int) *Pool {
-	return &Pool{workers: workers, free: workers, jobs: map[string][]func(){}}
-}
+func NewPool(workers int) *Pool { return &Pool{workers: workers, free: workers} }
 
 // Submit has f run soon.
 func (p *Pool) Submit(owner string, f func()) {
@@ -33,10 +31,7 @@ func (p *Pool) Submit(owner string, f func()) {
 		p.running.Go(func() { p.work(f) })
 		return
 	}
-	if len(p.jobs[owner]) == 0 {
-		p.turns = append(p.turns, owner)
-	}
-	p.jobs[owner] = append(p.jobs[owner], f)
+	p.jobs.Push(owner, f)
 }
 
 // Wait returns when all submitted work is done.
@@ -60,18 +55,9 @@ func (p *Pool) work(f func()) {
 func (p *Pool) next() func() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.turns) == 0 {
+	f, ok := p.jobs.Pop()
+	if !ok {
 		p.free++
-		return nil
 	}
-	owner := p.turns[0]
-	p.turns = p.turns[1:]
-	list := p.jobs[owner]
-	if len(list) == 1 {
-		delete(p.jobs, owner)
-	} else {
-		p.jobs[owner] = list[1:]
-		p.turns = append(p.turns, owner)
-	}
-	return list[0]
+	return f
 }

@@ -22,15 +22,16 @@ func CPU(do func()) (used time.Duration) {
 func Metered(do func(lap func() time.Duration)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	last := threadTime()
+	last := ThreadTime()
 	do(func() time.Duration {
-		used := threadTime() - last
+		used := ThreadTime() - last
 		last += used
 		return used
 	})
 }
 
-func threadTime() time.Duration {
+// ThreadTime returns the CPU time that the calling thread has used.
+func ThreadTime() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
 		return 0
