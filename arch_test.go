@@ -144,7 +144,7 @@ var house = map[string]room{
 	"isolates/pipe":   {pure: true, rooms: []string{"events"}},
 	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
 	// Long operations beside the pinned threads.
-	"isolates/offload": {rooms: []string{"internal/lib/perowner", "isolates/offload/compression", "isolates/v8x"}},
+	"isolates/offload":             {rooms: []string{"internal/lib/perowner", "isolates/offload/compression", "isolates/v8x"}},
 	"isolates/offload/subtle":      {rooms: []string{"isolates/offload", "isolates/offload/webcrypto", "isolates/v8x"}},
 	"isolates/offload/webcrypto":   {pure: true, libs: []string{"github.com/cloudflare/circl"}},
 	"isolates/offload/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
@@ -234,7 +234,7 @@ var house = map[string]room{
 	// The only room that knows OpenTelemetry.
 	"internal/process/telemetry": {
 		pure: true, rooms: []string{"events", "events/lifecycle", "internal/lib/perowner"},
-		libs:  []string{libOtel, libProm, libZerolog},
+		libs:  []string{libOtel, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/test/otlptest"},
 	},
 	// HTTP in front of direct events. It knows neither NATS nor V8.

@@ -1,8 +1,8 @@
 // Package perowner shares what a process does among owners. Rates limits how much of something an owner may use in a
-// second: requests, lines of a log, or CPU time of Go. Queue keeps the work of each owner apart, within bounds, and does
-// it in turn, so that one owner's flood delays and displaces only that owner's own work. Lines is the order of such a
-// queue alone, without bounds or goroutines. Turns lets callers work when it is their owner's turn, and charges owners
-// for the time.
+// second: requests, lines of a log, or CPU time of Go. Queue keeps the work of each owner apart, within bounds, and
+// does it in turn, so that one owner's flood delays and displaces only that owner's own work. Lines is the order of
+// such a queue alone, without bounds or goroutines. Turns lets callers work when it is their owner's turn, and charges
+// owners for the time.
 //
 // An owner is a name in a subject. It need not exist, so no type keeps anything for an owner that asks for nothing.
 //

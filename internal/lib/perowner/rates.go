@@ -12,7 +12,8 @@ import (
 )
 
 // Rates limits how much of something each owner may use in a second. Each owner has a limit of its own. Set the fields
-// before the first use. Any goroutine may call its methods. Nothing is kept of an owner that has all of its burst again.
+// before the first use. Any goroutine may call its methods. Nothing is kept of an owner that has all of its burst
+// again.
 type Rates struct {
 	PerSecond, Burst int // in units that the user chooses: requests, or microseconds of CPU time
 
@@ -48,8 +49,8 @@ func (r *Rates) Take(owner string, now time.Time) bool {
 	return r.use(owner, now).AllowN(now, 1)
 }
 
-// Allow is Take for lines of logs and the like, whose reader is told how many were left out: before is how many times it
-// has returned false for the owner since it returned true.
+// Allow is Take for lines of logs and the like, whose reader is told how many were left out: before is how many times
+// it has returned false for the owner since it returned true.
 func (r *Rates) Allow(owner string, now time.Time) (before int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
