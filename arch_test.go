@@ -51,7 +51,8 @@ var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go
 var house = map[string]room{
 	"": {
 		rooms: []string{"internal/operate/cli"},
-		tests: []string{"consumer", "deploy", "dispatch", "events", "events/lifecycle", "isolates", "internal/operate/audit",
+		tests: []string{"consumer", "deploy", "deploy/bundle", "dispatch", "events", "events/lifecycle", "isolates",
+			"internal/operate/audit",
 			"internal/env/bindings", "internal/http/certificates", "internal/process/config",
 			"internal/operate/control", "internal/http/gateway",
 			"internal/process/modulecheck", "internal/env/services", "internal/test/natstest", "internal/test/parallel",
@@ -150,13 +151,19 @@ var house = map[string]room{
 	"isolates/offload/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/offload/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
-		pure: true, rooms: []string{"deploy/assets", "deploy/fileroutes", "deploy/manifest", "events",
+		pure: true, rooms: []string{"deploy/assets", "deploy/bundle", "deploy/manifest", "events",
 			"internal/env/assetstore",
 			"internal/lib/guard", "internal/lib/resources", "internal/env/secrets", "internal/lib/sourcemap",
 			"internal/lib/stored"},
-		libs: []string{libNATS, libEsbuild, "github.com/fsnotify/fsnotify", libBackoff, libProm, libZerolog},
+		libs: []string{libNATS, libBackoff, libProm, libZerolog},
 		tests: []string{"internal/process/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer,
 			"github.com/nats-io/nkeys"},
+	},
+	// Makes one module of a project. It stores nothing, and knows no NATS.
+	"deploy/bundle": {
+		pure: true, rooms: []string{"deploy/assets", "deploy/fileroutes", "deploy/manifest", "events",
+			"internal/lib/guard", "internal/lib/sourcemap"},
+		libs: []string{libEsbuild, "github.com/fsnotify/fsnotify"},
 	},
 	// Formats of manifests. It reads no files.
 	"deploy/manifest": {
@@ -201,6 +208,7 @@ var house = map[string]room{
 	// Shared by commands, endpoints and all other code that controls a fleet. It has no V8, and no command line.
 	"internal/operate/control": {
 		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets",
+			"deploy/bundle",
 			"events", "internal/operate/audit", "internal/env/bindings", "internal/lib/perowner",
 			"internal/lib/resources", "internal/env/secrets",
 			"internal/lib/stored", "internal/operate/tail"},
@@ -278,7 +286,8 @@ var house = map[string]room{
 	},
 	"internal/operate/cli": {
 		rooms: []string{
-			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/manifest", "events",
+			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/bundle",
+			"deploy/manifest", "events",
 			"events/client", "events/lifecycle", "isolates", "internal/operate/audit", "internal/env/bindings",
 			"internal/process/config",
 			"internal/operate/console", "internal/operate/control", "internal/operate/doctor",
@@ -344,7 +353,7 @@ var house = map[string]room{
 	},
 	"internal/test/compat": {
 		pure: true, tests: []string{
-			"deploy", "events", "events/client", "internal/operate/cli", "internal/process/config",
+			"deploy/bundle", "events", "events/client", "internal/operate/cli", "internal/process/config",
 			"internal/env/dotenv", "internal/test/fleettest",
 			"internal/test/natstest",
 			"internal/test/parallel", "internal/test/testcert", libNATS, libNATSServer, "github.com/nats-io/nkeys",
@@ -361,7 +370,7 @@ var house = map[string]room{
 	// Tests of whole processes and fleets, from outside.
 	"internal/test/e2e": {
 		pure: true, tests: []string{
-			"consumer/deadletter", "deploy", "events", "events/client", "isolates",
+			"consumer/deadletter", "deploy", "deploy/bundle", "events", "events/client", "isolates",
 			"internal/env/assetstore", "internal/env/secrets", "internal/http/certificates",
 			"internal/lib/resources", "internal/lib/stored",
 			"internal/operate/audit", "internal/operate/cli", "internal/operate/control", "internal/operate/tail",

@@ -23,6 +23,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
@@ -242,7 +243,7 @@ func TestReferenceJetStream(t *testing.T) {
 // refusal returns the parser's error for a manifest.
 func refusal(t *testing.T, manifest string) string {
 	t.Helper()
-	_, err := deploy.ParseManifest("m.json", []byte(manifest))
+	_, err := bundle.ParseManifest("m.json", []byte(manifest))
 	require.Error(t, err, manifest)
 	return err.Error()
 }
@@ -412,7 +413,7 @@ func TestReferenceStates(t *testing.T) {
 
 // The page of handlers has every member that the declarations give a handler, its arguments and its queues.
 func TestReferenceHandlers(t *testing.T) {
-	page, types := read(t, "docs/reference/handlers.md"), read(t, "deploy/types/runtime.d.ts")
+	page, types := read(t, "docs/reference/handlers.md"), read(t, "deploy/bundle/types/runtime.d.ts")
 	member := regexp.MustCompile(`^  (?:readonly )?([a-zA-Z]+)\??(?:\(|:)`)
 	n := 0
 	for _, name := range []string{"Handler", "ExecutionContext", "EventInfo", "TaskEvent", "ScheduledEvent",

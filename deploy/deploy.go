@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
@@ -27,8 +28,8 @@ type Request struct {
 	Name string
 	// Path of the source file, or a Bundle that is built already.
 	Path   string
-	Bundle *Bundle
-	// Roots are the directories from which files are read for Path. None: its project (see Build).
+	Bundle *bundle.Bundle
+	// Roots are the directories from which files are read for Path. None: its project (see bundle.Build).
 	Roots []string
 	// Bindings are added to those of the manifest, and replace them.
 	events.Bindings
@@ -98,7 +99,7 @@ const conflictTries = 20
 // Deploy bundles, checks and stores a worker, and makes it active in the share that the request asks for, so that each
 // process that watches activates it. When the newest version has the same code and manifest, no version is stored.
 //
-// The error is a *SourceError, a *RefusedError, a *MissingSecretsError, a *QuotaError, a *RouteTakenError or an
+// The error is a *bundle.SourceError, a *RefusedError, a *MissingSecretsError, a *QuotaError, a *RouteTakenError or an
 // *InvalidError when the author must correct something, a *resources.FullError when a bucket has no room, a
 // *MissingFilesError when files that should be stored are not, and a *SupersededError when another version was deployed
 // at the same time and is active. In that case and after other errors, the version may be stored; then it is not
@@ -106,7 +107,7 @@ const conflictTries = 20
 func (s *Store) Deploy(ctx context.Context, req Request, check Checker) (Deployed, error) {
 	d, err := s.deploy(ctx, req, check)
 	result := "unchanged"
-	var source *SourceError
+	var source *bundle.SourceError
 	var refused *RefusedError
 	var missing *MissingSecretsError
 	var quota *QuotaError
@@ -129,7 +130,7 @@ func (s *Store) Deploy(ctx context.Context, req Request, check Checker) (Deploye
 func (s *Store) deploy(ctx context.Context, req Request, check Checker) (Deployed, error) {
 	var err error
 	if req.Bundle == nil {
-		if req.Bundle, err = Build(ctx, req.Path, req.Roots...); err != nil {
+		if req.Bundle, err = bundle.Build(ctx, req.Path, req.Roots...); err != nil {
 			return Deployed{}, err
 		}
 	}
@@ -228,8 +229,8 @@ func admit(ctx context.Context, s *Store, w *events.Worker, req Request, k kept,
 		}
 	}
 	if err = req.Policy.MayReach(w.Bindings); err != nil {
-		if m := req.Bundle.manifest; m != nil {
-			return m.Refuse(err)
+		if fault := req.Bundle.Refuse(err); fault != nil {
+			return fault
 		}
 		return &QuotaError{fmt.Sprintf("deploy %s: %v", w.Target(), err)}
 	}
@@ -268,7 +269,7 @@ func (s *Store) sign(ctx context.Context, w *events.Worker, n Note) (events.Depl
 func newWorker(req Request) (*events.Worker, error) {
 	b, name := req.Bundle, req.Name
 	if name == "" {
-		if name = cmp.Or(b.Name, baseName(b.File)); !events.ValidName(name) {
+		if name = b.WorkerName(); !events.ValidName(name) {
 			return nil, fmt.Errorf("%w; give the worker another name than its file's", events.CheckName("worker", name))
 		}
 	}
@@ -280,7 +281,7 @@ func newWorker(req Request) (*events.Worker, error) {
 	}
 	final := *b
 	final.Bindings = b.Bindings.With(req.Bindings)
-	if err := validate(final.Spec); err != nil {
+	if err := manifest.Validate(final.Spec); err != nil {
 		return nil, &InvalidError{err}
 	}
 	switch {

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
@@ -582,7 +583,7 @@ func TestADeploymentHoldsWithoutItsRecord(t *testing.T) {
 	r.awaitDeployment(t, "acme/w", d)
 }
 
-func mustHash(t testing.TB, b *deploy.Bundle) string {
+func mustHash(t testing.TB, b *bundle.Bundle) string {
 	t.Helper()
 	own := *b
 	own.Mode = events.Pinned

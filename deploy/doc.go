@@ -1,11 +1,9 @@
-// Package deploy brings a source file to every process of the fleet: it bundles it to one ES module, checks it in a
-// real isolate, gives it a version and stores it in JetStream. Each process that watches activates it.
+// Package deploy brings a bundle to every process of the fleet: it checks it in a real isolate, gives it a version and
+// stores it in JetStream. Each process that watches activates it. Package deploy/bundle makes the bundle.
 //
-//	Build                 source file and manifest → Bundle       (esbuild; every error as file:line:column)
 //	Store.Deploy          Bundle → events.Worker → KV record      (compare-and-swap: no number is given twice)
 //	Watcher.Run           KV records → Installer                  (all kept versions, then every change)
 //	Policies.Watch        KV policies → a callback                (what each owner may use)
-//	FileWatcher.Run       saved files → a callback                (pinwheel dev)
 //
 // A stored version never changes. Records are small JSON documents in one KV bucket with the key "<owner>.<name>". The
 // history of a key is the list of versions. Code that does not fit a record is in an object store. The package runs no

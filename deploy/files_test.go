@@ -16,6 +16,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
@@ -160,36 +161,10 @@ func TestFilesGoWithTheirVersion(t *testing.T) {
 func TestFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, deploy.Config{})
-	_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: &deploy.Bundle{
+	_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: &bundle.Bundle{
 		Code: "export default {}", File: "w.js",
 		Spec: events.Spec{Assets: &events.Assets{Directory: "dist", Files: strings.Repeat("0", 64)}},
 	}}, isFine)
 	require.ErrorAs(t, err, new(*deploy.InvalidError))
 	require.ErrorContains(t, err, "the files did not come with the bundle")
-
-	for manifest, want := range map[string]string{
-		`{"assets": {"directory": "../x"}}`:                      `pinwheel.json:1:13: assets.directory is "../x": it leads out of the directory`,
-		`{"assets": {"directory": "/etc"}}`:                      `assets.directory is "/etc": it is a path from the directory of the manifest`,
-		`{"assets": {"directory": "out"}}`:                       `assets.directory is "out": a link on it leads out of the directory of the manifest`,
-		`{"assets": {"directory": "gone"}}`:                      `assets.directory is "gone": there is no such directory`,
-		`{"assets": {"directory": "index.js"}}`:                  `assets.directory is "index.js": it is no directory`,
-		`{"assets": {}}`:                                         `pinwheel.json:1:2: assets.directory is missing`,
-		`{"assets": {"directory": "dist"}}`:                      `dist/_redirects:2:1: status 404: it is one of 200, 301`,
-		`{"assets": {"directory": ".", "html": "x"}}`:            `pinwheel.json:1:31: assets.html is "x": it is one of auto-trailing-slash`,
-		`{"assets": {"directory": ".", "workerFirst": ["api"]}}`: `assets.workerFirst[0] is "api": it begins with /`,
-	} {
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, "index.js"), handler)
-		write(t, filepath.Join(dir, "dist/_redirects"), "/a /b\n/c /d 404\n")
-		require.NoError(t, os.Symlink("/etc", filepath.Join(dir, "out")))
-		write(t, filepath.Join(dir, "pinwheel.json"), manifest)
-		_, err := deploy.Build(t.Context(), dir)
-		require.ErrorContains(t, err, want, manifest)
-	}
-
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "dist/a.txt"), "a")
-	write(t, filepath.Join(dir, "pinwheel.json"), `{"assets": {"directory": "dist", "binding": "A"}}`)
-	_, err = deploy.Build(t.Context(), dir)
-	require.ErrorContains(t, err, `pinwheel.json:1:34: assets.binding is "A": there is no code that could read the files; main names it`)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -32,12 +33,12 @@ func TestFormat1NeverChanges(t *testing.T) {
 	handlers := checker(func(*events.Worker) ([]events.Kind, error) { return events.Kinds[:], nil })
 
 	for _, name := range []string{"plain", "some", "rich"} {
-		manifest := filepath.Join("testdata", "format1", name+deploy.ManifestSuffix)
+		manifest := filepath.Join("testdata", "format1", name+bundle.ManifestSuffix)
 		text, err := os.ReadFile(manifest)
 		require.NoError(t, err)
-		m, err := deploy.ParseManifest(manifest, text)
+		m, err := bundle.ParseManifest(manifest, text)
 		require.NoError(t, err)
-		b := &deploy.Bundle{
+		b := &bundle.Bundle{
 			Code: "export default { fetch() {}, task() { return \"<&>\" }, scheduled() {} };\n", File: name + ".js",
 			SourceMap: []byte(`{"version":3,"sources":["` + name + `.ts"]}`),
 			Spec:      m,

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
+	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -65,7 +67,7 @@ func newRecord(w *events.Worker, staged bool) *record {
 		Staged: staged, Tag: w.Tag, Message: w.Message,
 	}
 	r.Format = r.leastFormat()
-	if importsRuntime(w.Code) {
+	if bundle.ImportsRuntime(w.Code) {
 		r.Format = max(r.Format, format3) // processes that do not read it have no such module
 	}
 	return r
@@ -210,7 +212,7 @@ func (r *record) validate() error {
 		return fail("object is %q: it is %q", r.Object, objectName(r.Owner, r.Name, r.Hash))
 	}
 	for _, err := range []error{
-		validate(r.Spec), events.CheckText("tag", r.Tag, events.MaxTag),
+		manifest.Validate(r.Spec), events.CheckText("tag", r.Tag, events.MaxTag),
 		events.CheckText("message", r.Message, events.MaxNote),
 	} {
 		if err != nil {
@@ -231,6 +233,12 @@ func isHash(s string) bool {
 	}
 	return true
 }
+
+// hashDigits is the number of digits of the hash in a version.
+const hashDigits = 12
+
+// version is "<number>-<first 12 hex digits of the hash>".
+func version(number int, hash string) string { return fmt.Sprintf("%d-%s", number, hash[:hashDigits]) }
 
 // version is the name of the version.
 func (r *record) version() string { return version(r.Number, r.Hash) }
@@ -258,7 +266,7 @@ func (r *record) worker() *events.Worker {
 
 // checkHash checks that code and manifest are those that were deployed.
 func checkHash(w *events.Worker) error {
-	b := Bundle{Code: w.Code, File: w.File, SourceMap: w.SourceMap, Spec: w.Spec}
+	b := bundle.Bundle{Code: w.Code, File: w.File, SourceMap: w.SourceMap, Spec: w.Spec}
 	hash, err := b.Hash()
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -25,7 +26,7 @@ func decodeRecord(text []byte) (*record, error) {
 
 func aWorker(t testing.TB) *events.Worker {
 	t.Helper()
-	b := Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Spec: events.Spec{
+	b := bundle.Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Spec: events.Spec{
 		Mode: events.Pinned, Bindings: events.Bindings{Vars: map[string]string{"A": "b"}},
 		OnDead: &events.DeadHook{Worker: "x"}, Idempotent: true,
 	}}
@@ -95,44 +96,13 @@ func TestRecordDecodesStrictly(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestHashCoversAllThatMatters(t *testing.T) {
-	t.Parallel()
-	base := Bundle{Code: "a", File: "b", SourceMap: []byte("c")}
-	seen := map[string]bool{}
-	for _, change := range []func(*Bundle){
-		func(*Bundle) {},
-		func(b *Bundle) { b.Code, b.File = "", "ba" },
-		func(b *Bundle) { b.SourceMap = nil },
-		func(b *Bundle) { b.Vars = map[string]string{"A": "1"} },
-		func(b *Bundle) { b.Queues = map[string]string{"A": "1"} },
-		func(b *Bundle) { b.KV = map[string]string{"A": "1"} },
-		func(b *Bundle) { b.Objects = map[string]string{"A": "1"} },
-		func(b *Bundle) { b.VersionBinding = "A" },
-		func(b *Bundle) { b.NATS = map[string]events.NATSSubjects{"A": {Publish: []string{"x"}}} },
-		func(b *Bundle) { b.Limits.HeapMB = 64 },
-		func(b *Bundle) { b.Retries.Fetch = true },
-	} {
-		b := base
-		change(&b)
-		h, err := b.Hash()
-		require.NoError(t, err)
-		require.False(t, seen[h])
-		seen[h] = true
-	}
-	b := base
-	b.Spec = events.Spec{Mode: events.Pinned, Bindings: events.Bindings{Vars: map[string]string{}}}
-	h, err := b.Hash()
-	require.NoError(t, err)
-	require.True(t, seen[h], "saying the default changes nothing")
-}
-
 // Whoever adds a field to events.Spec adds it to hashed too: else a deploy that changes nothing else would be taken for
 // the same version.
 func TestHashCoversEachFieldOfASpec(t *testing.T) {
 	t.Parallel()
-	base := Bundle{Code: "a", File: "b"}
+	base := bundle.Bundle{Code: "a", File: "b"}
 	seen := map[string]string{}
-	note := func(field string, b Bundle) {
+	note := func(field string, b bundle.Bundle) {
 		h, err := b.Hash()
 		require.NoError(t, err)
 		require.NotContains(t, seen, h, "%s has no part in the hash", field)
@@ -145,8 +115,8 @@ func TestHashCoversEachFieldOfASpec(t *testing.T) {
 		require.Equal(t, b.Spec, r.Spec, "%s has no place in the record", field)
 	}
 	note("none", base)
-	var each func(v reflect.Value, b *Bundle)
-	each = func(v reflect.Value, b *Bundle) {
+	var each func(v reflect.Value, b *bundle.Bundle)
+	each = func(v reflect.Value, b *bundle.Bundle) {
 		for i := range v.NumField() {
 			f, name := v.Field(i), v.Type().Field(i).Name
 			switch f.Kind() {

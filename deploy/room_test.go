@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
@@ -31,7 +32,7 @@ func small(t *testing.T,
 }
 
 // padded is a module of so many bytes.
-func padded(n, bytes int) *deploy.Bundle {
+func padded(n, bytes int) *bundle.Bundle {
 	b := module(n)
 	b.Code += "\n//" + strings.Repeat("x", bytes)
 	return b

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
@@ -243,7 +244,7 @@ func (s *Store) unreadable(key string, revision uint64, err error) {
 var errDamaged = errors.New("damaged")
 
 // maxObject is the largest object of a bundle, bytes: JSON has up to six for one of its text.
-const maxObject = 6*(MaxBundle+MaxSourceMap) + 1024
+const maxObject = 6*(bundle.MaxBundle+bundle.MaxSourceMap) + 1024
 
 // readObject reads the object of a bundle. What stored it may have kept to no bound.
 func readObject(ctx context.Context, objects jetstream.ObjectStore, name string) ([]byte, error) {
@@ -277,9 +278,9 @@ func (s *Store) complete(ctx context.Context, r *record) (*events.Worker, error)
 		if err := json.Unmarshal(text, p); err != nil {
 			return nil, fmt.Errorf("bundle of %s/%s is %w: %w", r.Owner, r.Name, errDamaged, err)
 		}
-		if len(p.Code) > MaxBundle {
+		if len(p.Code) > bundle.MaxBundle {
 			return nil, fmt.Errorf("bundle of %s/%s is %w: it has %d bytes of code, and at most %d are read",
-				r.Owner, r.Name, errDamaged, len(p.Code), MaxBundle)
+				r.Owner, r.Name, errDamaged, len(p.Code), bundle.MaxBundle)
 		}
 		r.Bundle = p
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -54,13 +57,19 @@ func newStore(t testing.TB, cfg deploy.Config) *deploy.Store {
 }
 
 // module is a bundle that differs with n.
-func module(n int) *deploy.Bundle {
-	return &deploy.Bundle{Code: fmt.Sprintf("export default { task: () => %d };", n), File: "w.js",
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+func module(n int) *bundle.Bundle {
+	return &bundle.Bundle{Code: fmt.Sprintf("export default { task: () => %d };", n), File: "w.js",
 		SourceMap: []byte(`{"version":3}`)}
 }
 
 // bigModule does not fit a record.
-func bigModule(t testing.TB, n int) *deploy.Bundle {
+func bigModule(t testing.TB, n int) *bundle.Bundle {
 	b := module(n)
 	noise := make([]byte, 400<<10)
 	_, err := rand.Read(noise)
@@ -69,7 +78,7 @@ func bigModule(t testing.TB, n int) *deploy.Bundle {
 	return b
 }
 
-func mustDeploy(t testing.TB, s *deploy.Store, owner, name string, b *deploy.Bundle) *events.Worker {
+func mustDeploy(t testing.TB, s *deploy.Store, owner, name string, b *bundle.Bundle) *events.Worker {
 	t.Helper()
 	d, err := s.Deploy(t.Context(), deploy.Request{Owner: owner, Name: name, Bundle: b}, isFine)
 	require.NoError(t, err)
@@ -82,7 +91,7 @@ func TestDeployFromFile(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewPedanticRegistry()
 	s := newStore(t, deploy.Config{Metrics: reg})
-	req := deploy.Request{Owner: "acme", Path: "testdata/hello.ts",
+	req := deploy.Request{Owner: "acme", Path: "bundle/testdata/hello.ts",
 		Bindings: events.Bindings{Vars: map[string]string{"A": "1"}, Queues: map[string]string{"Q": "other"}}}
 	var seen *events.Worker
 	d, err := s.Deploy(t.Context(), req, checker(func(w *events.Worker) ([]events.Kind, error) {
@@ -128,7 +137,7 @@ func TestDeployRefusesAndStoresNothing(t *testing.T) {
 	s := newStore(t, deploy.Config{})
 	failure := events.NewFailure(events.ReasonException, "ReferenceError: x is not defined", "    at hello.ts:3:5")
 	var refused *deploy.RefusedError
-	_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/hello.ts"},
+	_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "bundle/testdata/hello.ts"},
 		checker(func(*events.Worker) ([]events.Kind, error) { return nil, fmt.Errorf("wrapped: %w", failure) }))
 	require.ErrorAs(t, err, &refused)
 	require.EqualError(t, err, "acme/hello is refused: ReferenceError: x is not defined\n    at hello.ts:3:5")
@@ -138,23 +147,23 @@ func TestDeployRefusesAndStoresNothing(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, events.ReasonNoHandler, refused.Failure.Reason)
 	require.Equal(t, "    at nohandler.ts:5:1", refused.Failure.Stack)
-	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/lib/greet.ts"}, none)
+	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "bundle/testdata/lib/greet.ts"}, none)
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "    at greet.ts:1:1", refused.Failure.Stack)
-	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/syntax.js"}, isFine)
-	require.ErrorContains(t, err, "testdata/syntax.js:2:36: ")
+	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "bundle/testdata/syntax.js"}, isFine)
+	require.ErrorContains(t, err, "bundle/testdata/syntax.js:2:36: ")
 
 	for want, req := range map[string]deploy.Request{
 		`owner "a.b"`:                        {Owner: "a.b", Name: "w", Bundle: module(1)},
 		`worker "a/b"`:                       {Owner: "a", Name: "a/b", Bundle: module(1)},
-		`worker "my.app": a name is 1 to 64`: {Owner: "a", Bundle: &deploy.Bundle{File: "my.app.js"}},
+		`worker "my.app": a name is 1 to 64`: {Owner: "a", Bundle: &bundle.Bundle{File: "my.app.js"}},
 		"vars.1X is no name in env": {Owner: "a", Name: "w", Bundle: module(1),
 			Bindings: events.Bindings{Vars: map[string]string{"1X": ""}}},
 		"vars.X is a queue too": {Owner: "a", Name: "w", Bundle: module(1),
 			Bindings: events.Bindings{Vars: map[string]string{"X": ""}, Queues: map[string]string{"X": "q"}}},
 		`queues.X is no worker: worker "o/q"`: {Owner: "a", Name: "w", Bundle: module(1),
 			Bindings: events.Bindings{Queues: map[string]string{"X": "o/q"}}},
-		"code and source map must be UTF-8":                      {Owner: "a", Name: "w", Bundle: &deploy.Bundle{File: "w.js", Code: "\xff"}},
+		"code and source map must be UTF-8":                      {Owner: "a", Name: "w", Bundle: &bundle.Bundle{File: "w.js", Code: "\xff"}},
 		"a worker is a directory, or a file that ends in one of": {Owner: "a", Name: "w"},
 	} {
 		_, err := s.Deploy(t.Context(), req, isFine)
@@ -276,7 +285,7 @@ func TestALostObjectIsMendedByDeployingAgain(t *testing.T) {
 	require.Equal(t, 2, mustDeploy(t, s, "acme", "w", b).Number)
 
 	// What something else stored there has the bounds of a bundle.
-	_, err = objects.PutString(t.Context(), "acme.w."+w.Hash, `{"code":"`+strings.Repeat("x", deploy.MaxBundle+1)+`"}`)
+	_, err = objects.PutString(t.Context(), "acme.w."+w.Hash, `{"code":"`+strings.Repeat("x", bundle.MaxBundle+1)+`"}`)
 	require.NoError(t, err)
 	_, err = s.Get(t.Context(), "acme", "w", "")
 	require.ErrorContains(t, err, "bundle of acme/w is damaged: it has 10485761 bytes of code")
@@ -354,7 +363,7 @@ func TestQueueHandlers(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	s := open(t, nc, deploy.Config{})
-	deployAs := func(name string, b *deploy.Bundle, check deploy.Checker) error {
+	deployAs := func(name string, b *bundle.Bundle, check deploy.Checker) error {
 		_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: name, Bundle: b}, check)
 		return err
 	}

@@ -2,7 +2,6 @@ package deploy_test
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -54,7 +54,7 @@ func TestDeploysAreBounded(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	s := open(t, nc, deploy.Config{})
-	try := func(name string, b *deploy.Bundle, p events.Policy) error {
+	try := func(name string, b *bundle.Bundle, p events.Policy) error {
 		_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: name, Bundle: b, Policy: p, Bounded: true},
 			isFine)
 		return err
@@ -95,7 +95,7 @@ func TestDeploysAreBounded(t *testing.T) {
 func TestDeployersOfLargeCode(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, deploy.Config{})
-	bundles := []*deploy.Bundle{bigModule(t, 1), bigModule(t, 2), bigModule(t, 3), bigModule(t, 4)}
+	bundles := []*bundle.Bundle{bigModule(t, 1), bigModule(t, 2), bigModule(t, 3), bigModule(t, 4)}
 	var all sync.WaitGroup
 	for _, b := range bundles {
 		all.Go(func() {
@@ -109,33 +109,5 @@ func TestDeployersOfLargeCode(t *testing.T) {
 	require.Len(t, versions, 4)
 	for i, v := range versions {
 		require.Equal(t, i+1, v.Number)
-	}
-}
-
-func TestBundlesOfOthers(t *testing.T) {
-	t.Parallel()
-	good := func() *deploy.Bundle {
-		return &deploy.Bundle{Code: "x", File: "wörk er.js", SourceMap: []byte(`{"version":3,"sources":["src/ä b.ts"],"mappings":"AAAA"}`)}
-	}
-	require.NoError(t, deploy.CheckBundle(good()))
-	for want, change := range map[string]func(*deploy.Bundle){
-		"no code":            func(b *deploy.Bundle) { b.Code = "" },
-		"bytes of code":      func(b *deploy.Bundle) { b.Code = strings.Repeat("x", deploy.MaxBundle+1) },
-		"source map has 33":  func(b *deploy.Bundle) { b.SourceMap = make([]byte, deploy.MaxSourceMap+1) },
-		"UTF-8":              func(b *deploy.Bundle) { b.Code = "\xff" },
-		`file "a\u202eb.js"`: func(b *deploy.Bundle) { b.File = "a\u202eb.js" },
-		`file "a\\b.js"`:     func(b *deploy.Bundle) { b.File = `a\b.js` },
-		`file "a.ts"`:        func(b *deploy.Bundle) { b.File = "a.ts" },
-		"sources[0]":         func(b *deploy.Bundle) { b.SourceMap = []byte(`{"version":3,"sources":["a\nb"],"mappings":"AAAA"}`) },
-		"more than 2000000 mappings": func(b *deploy.Bundle) {
-			b.SourceMap = []byte(`{"version":3,"sources":["a"],"mappings":"` + strings.Repeat("A,", 2_000_001) + `"}`)
-		},
-	} {
-		b := good()
-		change(b)
-		err := deploy.CheckBundle(b)
-		require.ErrorContains(t, err, want)
-		var invalid *deploy.InvalidError
-		require.ErrorAs(t, err, &invalid)
 	}
 }

@@ -2,7 +2,9 @@ package deploy_test
 
 import (
 	"context"
+	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +21,15 @@ import (
 
 // patience is how long tests wait for a fact on a busy machine.
 const patience = time.Minute
+
+func portOf(t testing.TB, address string) int {
+	t.Helper()
+	u, err := url.Parse(address)
+	require.NoError(t, err)
+	port, err := strconv.Atoi(u.Port())
+	require.NoError(t, err)
+	return port
+}
 
 // routes records what a Watcher tells it, as a routing table would.
 type routes struct {

@@ -162,7 +162,7 @@ func TestObserversAreAnEvents(t *testing.T) {
 // The code that deploy puts into bundles for node:async_hooks works in a worker.
 func TestAsyncHooksModule(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../deploy/builtin/async_hooks.js")
+	text, err := os.ReadFile("../deploy/bundle/builtin/async_hooks.js")
 	require.NoError(t, err)
 	code, _, ok := strings.Cut(string(text), "export {")
 	require.True(t, ok)

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
@@ -127,9 +128,9 @@ func checkDeploy(req deploy.Request) error {
 func checkPath(path string) error {
 	info, err := os.Stat(path)
 	switch gone := errors.Is(err, fs.ErrNotExist); {
-	case gone && (deploy.IsSource(path) || filepath.Ext(path) == ""):
+	case gone && (bundle.IsSource(path) || filepath.Ext(path) == ""):
 		return usage("%s: no such file or directory", path)
-	case err == nil && info.IsDir(), deploy.IsSource(path):
+	case err == nil && info.IsDir(), bundle.IsSource(path):
 		return nil
 	}
 	return usage("%s: a worker is a .js, .mjs, .ts, .mts, .jsx or .tsx file, or a directory", path)
@@ -139,7 +140,7 @@ func checkPath(path string) error {
 const deployTimeout = time.Minute
 
 // timeFor limits the time of a deploy: a second more for each megabyte of its files, which are compressed and stored.
-func timeFor(b *deploy.Bundle) time.Duration {
+func timeFor(b *bundle.Bundle) time.Duration {
 	if b.Files == nil {
 		return deployTimeout
 	}
@@ -148,7 +149,7 @@ func timeFor(b *deploy.Bundle) time.Duration {
 
 func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags) error {
 	all := ctx
-	b, err := deploy.Build(ctx, req.Path, req.Roots...)
+	b, err := bundle.Build(ctx, req.Path, req.Roots...)
 	if errors.Is(err, fs.ErrNotExist) {
 		return usage("%s: no such file", req.Path)
 	}
@@ -244,7 +245,7 @@ func nameIt(req *deploy.Request) error {
 }
 
 // printWarnings prints what the author should know of a bundle that works.
-func printWarnings(out io.Writer, b *deploy.Bundle) {
+func printWarnings(out io.Writer, b *bundle.Bundle) {
 	for _, w := range b.Warnings {
 		w.Text = "warning: " + w.Text
 		fmt.Fprintln(out, w)
@@ -258,9 +259,9 @@ func printWarnings(out io.Writer, b *deploy.Bundle) {
 // refused prints the author's mistakes without a prefix, so that editors find file, line and column at the start of a
 // line.
 func (e *env) refused(path string, err error) error {
-	var source *deploy.SourceError
+	var source *bundle.SourceError
 	var refused *deploy.RefusedError
-	var faults []deploy.Diagnostic
+	var faults []bundle.Diagnostic
 	switch {
 	case errors.As(err, &source):
 		fmt.Fprintln(e.err, source)
@@ -268,7 +269,7 @@ func (e *env) refused(path string, err error) error {
 	case errors.As(err, &refused):
 		text, fault := refusal(path, refused)
 		fmt.Fprintln(e.err, text)
-		faults = []deploy.Diagnostic{fault}
+		faults = []bundle.Diagnostic{fault}
 	default:
 		return err
 	}
@@ -280,9 +281,9 @@ func (e *env) refused(path string, err error) error {
 
 // refusal formats a RefusedError with its place first, and the stack frames below it. The place comes from the first
 // frame of its stack, relative to the source at path. fault has the place, or the source as a whole.
-func refusal(path string, r *deploy.RefusedError) (text string, fault deploy.Diagnostic) {
+func refusal(path string, r *deploy.RefusedError) (text string, fault bundle.Diagnostic) {
 	text = r.Target + " is refused: " + r.Failure.Message
-	fault = deploy.Diagnostic{File: path, Text: text}
+	fault = bundle.Diagnostic{File: path, Text: text}
 	placed := false
 	for line := range strings.Lines(r.Failure.Stack) {
 		frame, ok := strings.CutPrefix(strings.TrimSpace(line), "at ")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
@@ -89,7 +90,7 @@ func whoAmI() string {
 func inActions() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
 
 // annotate prints the author's mistakes for GitHub Actions. One without a line is of its file as a whole.
-func annotate(out io.Writer, faults []deploy.Diagnostic) {
+func annotate(out io.Writer, faults []bundle.Diagnostic) {
 	text := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	for _, d := range faults {

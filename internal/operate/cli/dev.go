@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/fleet"
@@ -119,7 +120,7 @@ type dev struct {
 	fleet  *fleet.Process
 	out    io.Writer
 	check  *isolates.Checker
-	watch  *deploy.FileWatcher
+	watch  *bundle.FileWatcher
 	files  []string // sources that were named, and directories that are one worker
 	roots  []string // directories to read files from, if any are named
 	dirs   []string
@@ -147,7 +148,7 @@ func runDev(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.W
 	if err != nil {
 		return err
 	}
-	if d.watch, err = deploy.OpenFileWatcher(); err != nil {
+	if d.watch, err = bundle.OpenFileWatcher(); err != nil {
 		return err
 	}
 	defer func() { _ = d.watch.Close() }()
@@ -320,8 +321,8 @@ func (d *dev) deploy(ctx context.Context, path string) {
 	}
 }
 
-func (d *dev) deployed(ctx context.Context, path string) (b *deploy.Bundle, w *events.Worker, changed bool, err error) {
-	if b, err = deploy.Build(ctx, path, d.roots...); err != nil {
+func (d *dev) deployed(ctx context.Context, path string) (b *bundle.Bundle, w *events.Worker, changed bool, err error) {
+	if b, err = bundle.Build(ctx, path, d.roots...); err != nil {
 		return nil, nil, false, err
 	}
 	d.inputs[path] = b.Inputs

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 )
 
 // find lists the sources that paths name. A directory stands for the sources in it.
@@ -25,12 +25,12 @@ func (d *dev) find(paths []string) error {
 		case err != nil:
 			return err
 		case info.IsDir():
-			if _, one := deploy.NameOf(p, d.roots...); one {
+			if _, one := bundle.NameOf(p, d.roots...); one {
 				d.files = append(d.files, p)
 			} else {
 				d.dirs = append(d.dirs, p)
 			}
-		case !deploy.IsSource(p):
+		case !bundle.IsSource(p):
 			return usage("%s: a worker is a .js, .mjs, .ts, .mts, .jsx or .tsx file, or a directory", p)
 		default:
 			d.files = append(d.files, p)
@@ -42,7 +42,7 @@ func (d *dev) find(paths []string) error {
 	}
 	named := map[string]string{}
 	for _, p := range sources {
-		name, _ := deploy.NameOf(p, d.roots...)
+		name, _ := bundle.NameOf(p, d.roots...)
 		if other, ok := named[name]; ok {
 			return usage("%w", duplicateError(other, p, name))
 		}
@@ -57,7 +57,7 @@ func (d *dev) duplicate(source, name string) error {
 		if other == source {
 			continue
 		}
-		if same, _ := deploy.NameOf(other, d.roots...); same == name {
+		if same, _ := bundle.NameOf(other, d.roots...); same == name {
 			return duplicateError(other, source, name)
 		}
 	}
@@ -77,7 +77,7 @@ func (d *dev) sources() []string {
 			continue // it may be missing while it is being renamed
 		}
 		for _, e := range entries {
-			if p := filepath.Join(dir, e.Name()); e.Type().IsRegular() && deploy.IsSource(p) && !slices.Contains(list, p) {
+			if p := filepath.Join(dir, e.Name()); e.Type().IsRegular() && bundle.IsSource(p) && !slices.Contains(list, p) {
 				list = append(list, p)
 			}
 		}
@@ -91,7 +91,7 @@ func (d *dev) concerns(source string, changed []string) bool {
 	tree := abs + string(filepath.Separator)
 	return slices.ContainsFunc(changed, func(c string) bool {
 		return c == abs || slices.Contains(d.inputs[source], c) ||
-			slices.Contains(d.inputs[source], filepath.Join(filepath.Dir(c), deploy.AnyName)) ||
+			slices.Contains(d.inputs[source], filepath.Join(filepath.Dir(c), bundle.AnyName)) ||
 			strings.HasPrefix(c, tree)
 	})
 }
@@ -124,7 +124,7 @@ func (d *dev) savedSince(source string, began time.Time) bool {
 	}
 	return slices.ContainsFunc(d.inputs[source], func(path string) bool {
 		dir, name := filepath.Split(path)
-		if name != deploy.AnyName {
+		if name != bundle.AnyName {
 			return saved(path)
 		}
 		files, _ := os.ReadDir(dir) // what is gone now changed the directory
@@ -141,7 +141,7 @@ func (d *dev) follow() error {
 	}
 	for _, p := range d.files { // what a directory imports is unknown until it was built once
 		if isDir(p) {
-			files = append(files, deploy.ManifestsOf(p)...)
+			files = append(files, bundle.ManifestsOf(p)...)
 			dirs = append(dirs, p)
 			if src := filepath.Join(p, "src"); isDir(src) {
 				dirs = append(dirs, src)

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/env/dotenv"
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
@@ -113,9 +114,9 @@ func checkDevVars(vars *dotenv.Vars, from func(name string) string) (map[string]
 
 // setDevVars makes the values beside the source secrets of its worker, and names them in the bundle. They replace vars
 // of the manifest. A --var wins over them.
-func (d *dev) setDevVars(ctx context.Context, path string, b *deploy.Bundle) error {
+func (d *dev) setDevVars(ctx context.Context, path string, b *bundle.Bundle) error {
 	dir := path
-	if deploy.IsSource(path) {
+	if bundle.IsSource(path) {
 		dir = filepath.Dir(path)
 	}
 	values, candidates, err := devVars(dir)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 )
 
@@ -27,7 +27,7 @@ func newTypesCommand(e *env) *cobra.Command {
 		Long:    "Prints a file of TypeScript declarations: what a worker has beside the web platform. docs/guides/types.md says how to use it.",
 		Example: "  pinwheel types > pinwheel.d.ts",
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprint(e.out, deploy.Types())
+			_, err := fmt.Fprint(e.out, bundle.Types())
 			return err
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
@@ -88,10 +89,10 @@ func (r DeployVersion) check() error {
 		return wrongField("bundle.id", " %.80q: it is the id of a body that was stored in parts", b.ID)
 	case b.Parts < 1 || b.Parts > maxBundleParts:
 		return wrongField("bundle.parts", " is %d: it is 1 to %d", b.Parts, maxBundleParts)
-	case b.Code < 1 || b.Code > deploy.MaxBundle:
-		return wrongField("bundle.code", " is %d: it is 1 to %d bytes", b.Code, deploy.MaxBundle)
-	case b.SourceMap < 0 || b.SourceMap > deploy.MaxSourceMap:
-		return wrongField("bundle.sourceMap", " is %d: it is 0 to %d bytes", b.SourceMap, deploy.MaxSourceMap)
+	case b.Code < 1 || b.Code > bundle.MaxBundle:
+		return wrongField("bundle.code", " is %d: it is 1 to %d bytes", b.Code, bundle.MaxBundle)
+	case b.SourceMap < 0 || b.SourceMap > bundle.MaxSourceMap:
+		return wrongField("bundle.sourceMap", " is %d: it is 0 to %d bytes", b.SourceMap, bundle.MaxSourceMap)
 	case len(b.SHA256) != hex.EncodedLen(sha256.Size):
 		return wrongField("bundle.sha256", " %.80q: it is 64 hex digits", b.SHA256)
 	case r.UploadOnly && (r.Percent != 0 || len(r.Steps) > 0), r.Percent != 0 && len(r.Steps) > 0:
@@ -150,10 +151,10 @@ func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployV
 	if err != nil {
 		return DeployedVersion{}, err
 	}
-	b := &deploy.Bundle{Code: string(data[:r.Bundle.Code]), File: r.File, SourceMap: data[r.Bundle.Code:], Spec: r.Spec,
+	b := &bundle.Bundle{Code: string(data[:r.Bundle.Code]), File: r.File, SourceMap: data[r.Bundle.Code:], Spec: r.Spec,
 		Plain: r.Plain}
-	if err := deploy.CheckBundle(b); err != nil {
-		return DeployedVersion{}, err
+	if err := bundle.Check(b); err != nil {
+		return DeployedVersion{}, &deploy.InvalidError{Err: err}
 	}
 	policy, err := s.policies.Get(ctx, owner)
 	if err != nil {

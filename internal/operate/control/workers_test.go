@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -24,7 +24,7 @@ func TestWorkersAsJSON(t *testing.T) {
 			`"retries":{"maxAttempts":1,"initialMs":1000,"factor":2,"maxMs":60000,"jitter":0.2,"fetch":true},"lifetime":{"idleMs":60000},` +
 			`"onDeadLetter":{"worker":"undertaker"},"idempotent":true,"schedules":[{"name":"1","cron":"@daily"}],"deployedAt":"2026-01-02T03:04:05Z"}`,
 	} {
-		m, err := deploy.ParseManifest("w.pinwheel.json", []byte(manifest))
+		m, err := bundle.ParseManifest("w.pinwheel.json", []byte(manifest))
 		require.NoError(t, err)
 		text, err := json.Marshal(DescribeWorker(&events.Worker{
 			Owner: "acme", Name: "w", Version: "3-abc", Number: 3, Hash: "abcdef",

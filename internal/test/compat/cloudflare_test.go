@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
@@ -87,7 +87,7 @@ func TestCloudflarePage(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "names.js")
 	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "names"+deploy.ManifestSuffix),
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "names"+bundle.ManifestSuffix),
 		[]byte(`{"limits": {"cpuMs": 10000}, "kv": {"KV": "names"}, "objects": {"R2": "names"}}`), 0o600))
 	f := fleettest.Start(t, func(c *config.Config) { c.HTTPAddr, c.HTTPPaths = "127.0.0.1:0", "npm" })
 	f.Deploy(t, source, "--owner", "npm", "--var", "GREETING=hi", "--queue", "JOBS=jobs")
@@ -152,8 +152,8 @@ func refusedImports(t *testing.T, imports []string) string {
 		name := regexp.MustCompile(`^import \{? ?(\w+)`).FindStringSubmatch(text)
 		require.NotNil(t, name, text)
 		require.NoError(t, os.WriteFile(source, []byte(text+"; export default { task: () => "+name[1]+" };"), 0o600))
-		_, err := deploy.Build(t.Context(), source)
-		var refused *deploy.SourceError
+		_, err := bundle.Build(t.Context(), source)
+		var refused *bundle.SourceError
 		require.ErrorAs(t, err, &refused, text)
 		require.Len(t, refused.Diagnostics, 1)
 		d := refused.Diagnostics[0]
@@ -172,8 +172,8 @@ func refusedKeys(t *testing.T, keys []string) string {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "index.js"), []byte("export default { task() {} };"), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "wrangler.json"),
 			[]byte(`{"name": "x", "main": "index.js", "`+key+`": {"a": 1}}`), 0o600))
-		_, err := deploy.Build(t.Context(), dir)
-		var refused *deploy.SourceError
+		_, err := bundle.Build(t.Context(), dir)
+		var refused *bundle.SourceError
 		require.ErrorAs(t, err, &refused, key)
 		require.Len(t, refused.Diagnostics, 1)
 		_, why, ok := strings.Cut(refused.Diagnostics[0].Text, `key "`+key+`": `)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
@@ -68,7 +68,7 @@ func startFleet(t *testing.T) *fleet {
 func (f *fleet) deploy(t *testing.T, file string, args ...string) *worker {
 	t.Helper()
 	if f.mode != "" {
-		f.setManifest(t, strings.TrimSuffix(file, filepath.Ext(file))+deploy.ManifestSuffix)
+		f.setManifest(t, strings.TrimSuffix(file, filepath.Ext(file))+bundle.ManifestSuffix)
 	}
 	f.Deploy(t, append([]string{filepath.Join(f.dir, file), "--owner", "npm"}, args...)...)
 	w := &worker{f, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))}

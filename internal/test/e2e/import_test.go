@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
@@ -43,7 +43,7 @@ func TestImportsOfABundle(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	b, err := deploy.Build(context.Background(), filepath.Join(dir, "worker.js"))
+	b, err := bundle.Build(context.Background(), filepath.Join(dir, "worker.js"))
 	require.NoError(t, err)
 	check, err := isolates.OpenChecker(nil, nil, nil)
 	require.NoError(t, err)

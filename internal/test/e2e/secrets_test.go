@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
@@ -76,7 +77,7 @@ func (h *house) deployUnchecked(owner, name, code string, spec events.Spec) *eve
 	h.t.Helper()
 	store, err := deploy.Open(context.Background(), h.js, deploy.Config{})
 	require.NoError(h.t, err)
-	b := &deploy.Bundle{Code: code, File: name + ".js", SourceMap: []byte(`{"version":3}`), Spec: spec}
+	b := &bundle.Bundle{Code: code, File: name + ".js", SourceMap: []byte(`{"version":3}`), Spec: spec}
 	d, err := store.Deploy(context.Background(), deploy.Request{Owner: owner, Name: name, Bundle: b}, h.check)
 	require.NoError(h.t, err)
 	return d.Worker

@@ -173,7 +173,7 @@ const operations = {
   },
 };
 
-// builtinExports lists each name that the module exports, and its value. deploy/builtin.go has the names too.
+// builtinExports lists each name that the module exports, and its value. deploy/bundle/builtin.go has the names too.
 internal.builtinExports = () => [
   "RpcTarget", RpcTarget, "WorkerEntrypoint", WorkerEntrypoint, "env", internal.env(), "exports", ownExports(), "waitUntil",
   operations.waitUntil,

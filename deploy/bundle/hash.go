@@ -1,4 +1,4 @@
-package deploy
+package bundle
 
 import (
 	"crypto/sha256"
@@ -9,12 +9,6 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 )
-
-// hashDigits is the number of digits of the hash in a version.
-const hashDigits = 12
-
-// version is "<number>-<first 12 hex digits of the hash>".
-func version(number int, hash string) string { return fmt.Sprintf("%d-%s", number, hash[:hashDigits]) }
 
 // Hash is the SHA-256 over bundle and manifest, in hex. Two workers with the same hash behave the same. The hash covers
 // the source map, because stacks must name the right lines also after an edit that changes only comments.

@@ -1,4 +1,4 @@
-package deploy_test
+package bundle_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 )
 
 // secret is what no bundle and no message may have.
@@ -55,7 +55,7 @@ func (y yard) refused(roots ...string) error {
 	y.t.Helper()
 	ctx, cancel := context.WithTimeout(y.t.Context(), patience)
 	defer cancel()
-	b, err := deploy.Build(ctx, y.dir+"/w.ts", roots...)
+	b, err := bundle.Build(ctx, y.dir+"/w.ts", roots...)
 	require.Error(y.t, err)
 	require.Nil(y.t, b)
 	require.NotErrorIs(y.t, err, context.DeadlineExceeded)
@@ -64,9 +64,9 @@ func (y yard) refused(roots ...string) error {
 }
 
 // built builds it, and wants no secret in it.
-func (y yard) built(roots ...string) *deploy.Bundle {
+func (y yard) built(roots ...string) *bundle.Bundle {
 	y.t.Helper()
-	b, err := deploy.Build(y.t.Context(), y.dir+"/w.ts", roots...)
+	b, err := bundle.Build(y.t.Context(), y.dir+"/w.ts", roots...)
 	require.NoError(y.t, err)
 	require.NotContains(y.t, strings.ToLower(b.Code+string(b.SourceMap)), "plugh")
 	for _, w := range b.Warnings {
@@ -226,9 +226,9 @@ func TestBuildDoesNotReadLargeFiles(t *testing.T) { // no test runs beside it: i
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := deploy.Build(t.Context(), filepath.Join(dir, path))
+		_, err := bundle.Build(t.Context(), filepath.Join(dir, path))
 		runtime.ReadMemStats(&after)
-		require.ErrorAs(t, err, new(*deploy.SourceError), path)
+		require.ErrorAs(t, err, new(*bundle.SourceError), path)
 		require.ErrorContains(t, err, want)
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20), path)
 	}
@@ -281,7 +281,7 @@ func TestBuildOfARelativePath(t *testing.T) {
 	write(t, filepath.Join(dir, "src", "w.pinwheel.json"), `{"vars": {"A": "b"}}`)
 	for from, path := range map[string]string{"src": "w.js", ".": "src/w.js", "src/../src": "../src/w.js"} {
 		t.Chdir(filepath.Join(dir, from))
-		b, err := deploy.Build(t.Context(), path)
+		b, err := bundle.Build(t.Context(), path)
 		require.NoError(t, err, path)
 		require.Contains(t, b.Code, "here")
 		require.Equal(t, map[string]string{"A": "b"}, b.Vars)
@@ -367,7 +367,7 @@ func TestBuildWithRoots(t *testing.T) {
 	y.write("w.ts", `import x from "p"; export default { task: () => x };`)
 	require.Contains(t, y.built().Code, "here")
 	y.refused(y.dir)
-	_, err := deploy.Build(t.Context(), y.dir+"/w.ts", y.dir+"/nowhere")
+	_, err := bundle.Build(t.Context(), y.dir+"/w.ts", y.dir+"/nowhere")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -379,7 +379,7 @@ func TestBuildWithoutAPackageReadsItsDirectory(t *testing.T) {
 	y.write("w.ts", `import x from "./sub/x.txt"; export default { task: () => x };`)
 	require.Contains(t, y.built().Code, "here")
 	y.write("w.ts", `import x from "../secret.txt"; export default { task: () => x };`)
-	var se *deploy.SourceError
+	var se *bundle.SourceError
 	require.True(t, errors.As(y.refused(), &se))
 	require.Equal(t, 1, se.Diagnostics[0].Line)
 }
@@ -404,7 +404,7 @@ func TestBuildIsNotMisledByASwap(t *testing.T) {
 	defer swapping.Wait()
 	defer cancel()
 	for range 200 {
-		b, err := deploy.Build(t.Context(), y.dir+"/w.ts")
+		b, err := bundle.Build(t.Context(), y.dir+"/w.ts")
 		if err != nil {
 			require.NotContains(t, err.Error(), "plugh")
 			continue

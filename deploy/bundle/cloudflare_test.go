@@ -1,4 +1,4 @@
-package deploy_test
+package bundle_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 )
 
 // However a source imports cloudflare:workers, its bundle imports names of it from the runtime, in one statement.
@@ -23,7 +23,7 @@ func TestBuildLeavesCloudflareWorkersToTheRuntime(t *testing.T) {
 		`import { WorkerEntrypoint } from "cloudflare:workers"; export default class extends WorkerEntrypoint {}`: 1,
 		`import { env } from "cloudflare:workers"; export default { task() {} };`:                                 0,
 	} {
-		b, err := deploy.Build(t.Context(), write(t, t.TempDir()+"/app.js", source))
+		b, err := bundle.Build(t.Context(), write(t, t.TempDir()+"/app.js", source))
 		require.NoError(t, err, source)
 		require.Empty(t, b.Warnings, source)
 		require.Equal(t, imports, strings.Count(b.Code, `import { RpcTarget, WorkerEntrypoint, env, exports, waitUntil } from "cloudflare:workers";`), b.Code)
@@ -34,7 +34,7 @@ func TestBuildLeavesCloudflareWorkersToTheRuntime(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/node_modules/auth/package.json", `{"name":"auth","version":"1.0.0","type":"module","exports":{"workerd":"./workerd.js","default":"./other.js"}}`)
 	write(t, dir+"/node_modules/auth/workerd.js", `import { env } from "cloudflare:workers"; export const key = () => env.KEY;`)
-	b, err := deploy.Build(t.Context(), write(t, dir+"/app.ts", `import { key } from "auth"; import { env } from "cloudflare:workers"; export default { task: () => key() + env.B };`))
+	b, err := bundle.Build(t.Context(), write(t, dir+"/app.ts", `import { key } from "auth"; import { env } from "cloudflare:workers"; export default { task: () => key() + env.B };`))
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(b.Code, `from "cloudflare:workers"`))
 }
@@ -61,7 +61,7 @@ func TestBuildRefusesNamesOfCloudflareWorkers(t *testing.T) {
 	ds := refused(t, write(t, t.TempDir()+"/app.js", `import workers from "cloudflare:workers"; export default { task: () => workers };`))
 	require.Equal(t, []string{`import names in braces: import { env } from "cloudflare:workers"`}, ds[0].Notes)
 	// Whoever looks whether it is there may do without.
-	b, err := deploy.Build(t.Context(), write(t, t.TempDir()+"/app.js",
+	b, err := bundle.Build(t.Context(), write(t, t.TempDir()+"/app.js",
 		`import * as cf from "cloudflare:workers"; export const Base = cf.DurableObject ?? class {}; export default { task() {} };`))
 	require.NoError(t, err)
 	require.Len(t, b.Warnings, 1)

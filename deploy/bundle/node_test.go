@@ -1,4 +1,4 @@
-package deploy_test
+package bundle_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 )
 
 func TestBuildNamesModulesOfNodeAndWhatDoesTheirWork(t *testing.T) {
@@ -50,7 +50,7 @@ func TestBuildNamesModulesOfOtherRuntimesAndWhatDoesTheirWork(t *testing.T) {
 		}
 	}
 	// Whoever tries, and can do without, is let.
-	_, err := deploy.Build(t.Context(), write(t, t.TempDir()+"/app.js",
+	_, err := bundle.Build(t.Context(), write(t, t.TempDir()+"/app.js",
 		`let s; try { s = require("cloudflare:sockets") } catch {} export default { task: () => import("cloudflare:sockets").catch(() => s) }`))
 	require.NoError(t, err)
 }
@@ -107,7 +107,7 @@ func TestBuildLetsPackagesTryModulesOfNode(t *testing.T) {
 	write(t, dir+"/node_modules/careful/index.js",
 		`let os; try { os = require("node:os"); } catch { os = { cpus: () => [] }; } exports.cores = os.cpus().length;
 		 exports.files = () => import("node:fs").catch(() => null);`)
-	b, err := deploy.Build(t.Context(), write(t, dir+"/app.js", `import { cores, files } from "careful"; export default { task: async () => [cores, await files()] };`))
+	b, err := bundle.Build(t.Context(), write(t, dir+"/app.js", `import { cores, files } from "careful"; export default { task: async () => [cores, await files()] };`))
 	require.NoError(t, err)
 	require.Contains(t, b.Code, "cpus")
 	require.Empty(t, b.Warnings)
@@ -119,7 +119,7 @@ func TestBuildTakesPackagesCalledLikeModulesOfNode(t *testing.T) {
 	write(t, dir+"/node_modules/events/package.json", `{"name":"events","version":"3.0.0","main":"index.js"}`)
 	write(t, dir+"/node_modules/events/index.js", `exports.EventEmitter = class EventEmitter {};`)
 	for _, name := range []string{"events", "events/"} {
-		_, err := deploy.Build(t.Context(),
+		_, err := bundle.Build(t.Context(),
 			write(t, dir+"/app.js", `import { EventEmitter } from "`+name+`"; export default { task: () => new EventEmitter() };`))
 		require.NoError(t, err, name)
 	}

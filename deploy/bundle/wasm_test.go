@@ -1,4 +1,4 @@
-package deploy_test
+package bundle_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 )
 
 // Workers have no WebAssembly: who imports a module of it learns that at deploy, from wherever the import is.
@@ -28,6 +28,6 @@ func TestBuildRefusesWebAssembly(t *testing.T) {
 		require.Equal(t, []string{"use JavaScript that does the same: many packages have it as a separate entry or as another package"}, ds[0].Notes[:1])
 		require.Equal(t, path == "./fast_bg.wasm", len(ds[0].Notes) == 2, "a note names the importer when it is not the source")
 	}
-	_, err := deploy.Build(t.Context(), write(t, dir+"/app.js", `export default { task: () => typeof WebAssembly };`))
+	_, err := bundle.Build(t.Context(), write(t, dir+"/app.js", `export default { task: () => typeof WebAssembly };`))
 	require.NoError(t, err)
 }

@@ -1,4 +1,4 @@
-package deploy_test
+package bundle_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -64,7 +64,7 @@ func TestBuildOfADirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := tree(t, c.files)
-			b, err := deploy.Build(t.Context(), dir)
+			b, err := bundle.Build(t.Context(), dir)
 			require.NoError(t, err)
 			require.Equal(t, c.worker, b.Name)
 			require.Equal(t, filepath.Join(dir, c.source), b.Source)
@@ -87,27 +87,27 @@ func TestBuildOfADirectoryReadsAllOfIt(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"src/index.ts": "import x from '../lib/x.txt';\nexport default { task: () => x };\n",
 		"lib/x.txt": "of the library"})
-	b, err := deploy.Build(t.Context(), dir)
+	b, err := bundle.Build(t.Context(), dir)
 	require.NoError(t, err)
 	require.Contains(t, b.Code, "of the library")
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(dir), "secret.txt"), []byte("x"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "lib", "x.txt"), nil, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "src", "index.ts"),
 		[]byte("import x from '../../secret.txt';\nexport default { task: () => x };\n"), 0o600))
-	_, err = deploy.Build(t.Context(), dir)
+	_, err = bundle.Build(t.Context(), dir)
 	require.ErrorContains(t, err, "outside of the project")
 }
 
 func TestVarsOfADirectoryComeFromTheEnvironment(t *testing.T) {
 	t.Setenv("PINWHEEL_TEST_API", "https://api.example")
 	dir := tree(t, map[string]string{"index.ts": handler, "pinwheel.json": `{"vars": {"API": "${PINWHEEL_TEST_API}/v1"}}`})
-	b, err := deploy.Build(t.Context(), dir)
+	b, err := bundle.Build(t.Context(), dir)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"API": "https://api.example/v1"}, b.Vars)
-	_, err = deploy.Build(t.Context(), dir, dir)
+	_, err = bundle.Build(t.Context(), dir, dir)
 	require.ErrorContains(t, err, "vars.API wants ${PINWHEEL_TEST_API}: the environment is not read with --root", "the author is someone else")
 	require.NoError(t, os.Unsetenv("PINWHEEL_TEST_API"))
-	_, err = deploy.Build(t.Context(), dir)
+	_, err = bundle.Build(t.Context(), dir)
 	require.ErrorContains(t, err, dir+"/pinwheel.json:1:11: vars.API wants ${PINWHEEL_TEST_API}: the environment of this command has no variable PINWHEEL_TEST_API")
 }
 
@@ -157,8 +157,8 @@ func TestBuildRefusesDirectories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := tree(t, c.files)
-			_, err := deploy.Build(t.Context(), dir)
-			var se *deploy.SourceError
+			_, err := bundle.Build(t.Context(), dir)
+			var se *bundle.SourceError
 			require.ErrorAs(t, err, &se)
 			text, found := strings.CutPrefix(err.Error(), dir)
 			require.True(t, found, err)
@@ -172,35 +172,35 @@ func TestBuildRefusesLinksOutOfADirectory(t *testing.T) {
 	dir := tree(t, map[string]string{"pinwheel.json": `{"main": "link/x.js"}`})
 	outside := tree(t, map[string]string{"x.js": handler, "pinwheel.json": "{}", "index.js": handler})
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
-	_, err := deploy.Build(t.Context(), dir)
+	_, err := bundle.Build(t.Context(), dir)
 	require.ErrorContains(t, err, `main is "link/x.js": a link on it leads out of the directory`)
-	_, err = deploy.Build(t.Context(), dir, dir, outside)
+	_, err = bundle.Build(t.Context(), dir, dir, outside)
 	require.ErrorContains(t, err, "a link on it leads out of the directory", "a root is for what is imported")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "pinwheel.json")))
 	require.NoError(t, os.Symlink(filepath.Join(outside, "index.js"), filepath.Join(dir, "index.js")))
-	_, err = deploy.Build(t.Context(), dir)
+	_, err = bundle.Build(t.Context(), dir)
 	require.ErrorContains(t, err, dir+"/index.js: it is the source of the directory, and a link on it leads out of the directory")
 
 	require.NoError(t, os.Symlink(filepath.Join(outside, "pinwheel.json"), filepath.Join(dir, "pinwheel.json")))
-	_, err = deploy.Build(t.Context(), dir)
+	_, err = bundle.Build(t.Context(), dir)
 	require.ErrorContains(t, err, dir+"/pinwheel.json: the manifest cannot be read: it is outside of the project")
 	require.NoError(t, os.Remove(filepath.Join(dir, "pinwheel.json")))
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, "pinwheel.json")))
-	_, err = deploy.Build(t.Context(), dir)
+	_, err = bundle.Build(t.Context(), dir)
 	require.ErrorContains(t, err, dir+"/pinwheel.json: the manifest cannot be read: ")
 
 	inner := tree(t, map[string]string{"src/index.js": handler})
 	require.NoError(t, os.Symlink(inner, filepath.Join(outside, "project")))
-	b, err := deploy.Build(t.Context(), filepath.Join(outside, "project"))
+	b, err := bundle.Build(t.Context(), filepath.Join(outside, "project"))
 	require.NoError(t, err, "the directory itself may be a link")
 	require.Equal(t, "shop", b.Name)
 }
 
 func TestUnknownWordsInCommentsAreWarnings(t *testing.T) {
 	t.Parallel()
-	build := func(source string) (*deploy.Bundle, error) {
-		return deploy.Build(t.Context(), write(t, filepath.Join(t.TempDir(), "w.ts"), source))
+	build := func(source string) (*bundle.Bundle, error) {
+		return bundle.Build(t.Context(), write(t, filepath.Join(t.TempDir(), "w.ts"), source))
 	}
 	b, err := build("#!/usr/bin/env node\n// @ts-check\n/** @jsx h */\n/* @cors x\n// @timeout 5 */\n// @license MIT\n// @acme/shop is a package\n//@mode shared\n" +
 		"  // @ai reflective\n// Ask @ada\n// @await-promises\n\n" + handler + "// @token X\n")
@@ -223,7 +223,7 @@ func TestNameOf(t *testing.T) {
 		"one/wrangler.toml": "name = 'w'", "two/pinwheel.json": "{", "three/index.js": ""})
 	for path, want := range map[string]string{"a.js": "other true", "b.ts": "b true", "one": "w true", "two": "two true",
 		"three": "three false", ".": "shop false"} {
-		name, one := deploy.NameOf(filepath.Join(dir, path))
+		name, one := bundle.NameOf(filepath.Join(dir, path))
 		require.Equal(t, want, name+map[bool]string{true: " true", false: " false"}[one], path)
 	}
 }

@@ -1,8 +1,7 @@
-package deploy_test
+package bundle_test
 
 import (
 	"context"
-	"net/url"
 	"os"
 	"strconv"
 	"testing"
@@ -10,21 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 )
 
-func portOf(t testing.TB, address string) int {
-	t.Helper()
-	u, err := url.Parse(address)
-	require.NoError(t, err)
-	port, err := strconv.Atoi(u.Port())
-	require.NoError(t, err)
-	return port
-}
+// patience is how long tests wait for a fact on a busy machine.
+const patience = time.Minute
 
-func watchFiles(t *testing.T, files, dirs []string) (*deploy.FileWatcher, <-chan []string) {
+func watchFiles(t *testing.T, files, dirs []string) (*bundle.FileWatcher, <-chan []string) {
 	t.Helper()
-	w, err := deploy.OpenFileWatcher()
+	w, err := bundle.OpenFileWatcher()
 	require.NoError(t, err)
 	require.NoError(t, w.Set(files, dirs))
 	changes := make(chan []string, 100)
@@ -97,7 +90,7 @@ func TestDirectoriesTellOfNewSources(t *testing.T) {
 
 func TestWatchingNothingThatExistsIsAnError(t *testing.T) {
 	t.Parallel()
-	w, err := deploy.OpenFileWatcher()
+	w, err := bundle.OpenFileWatcher()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.Close()) }()
 	require.ErrorContains(t, w.Set(nil, []string{t.TempDir() + "/no"}), "watch ")

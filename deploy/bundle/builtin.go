@@ -1,4 +1,4 @@
-package deploy
+package bundle
 
 import (
 	_ "embed"
@@ -59,5 +59,5 @@ const cloudflare = "cloudflare"
 // workersNames are what a worker may import from cloudflare:workers. isolates/js/events/entrypoints.js has the values.
 var workersNames = []string{"RpcTarget", "WorkerEntrypoint", "env", "exports", "waitUntil"}
 
-// importsRuntime reports whether a bundle may import cloudflare:workers: whether it says so anywhere.
-func importsRuntime(code string) bool { return strings.Contains(code, `from "cloudflare:workers"`) }
+// ImportsRuntime reports whether a bundle may import cloudflare:workers: whether it says so anywhere.
+func ImportsRuntime(code string) bool { return strings.Contains(code, `from "cloudflare:workers"`) }

@@ -1,4 +1,4 @@
-package deploy
+package bundle
 
 import (
 	"cmp"
@@ -199,6 +199,3 @@ func ParseManifest(file string, text []byte) (events.Spec, error) {
 	}
 	return m.Spec, nil
 }
-
-// validate checks all of a specification. The error begins with the path of the field that is wrong.
-func validate(spec events.Spec) error { return manifest.Validate(spec) }

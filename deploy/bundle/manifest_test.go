@@ -1,4 +1,4 @@
-package deploy_test
+package bundle_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -23,7 +23,7 @@ const manifest = `{
 
 func TestManifestIsRead(t *testing.T) {
 	t.Parallel()
-	m, err := deploy.ParseManifest("w.pinwheel.json", []byte(manifest))
+	m, err := bundle.ParseManifest("w.pinwheel.json", []byte(manifest))
 	require.NoError(t, err)
 	ms := func(n int) events.Millis { return events.Millis(time.Duration(n) * time.Millisecond) }
 	require.Equal(t, events.Spec{
@@ -38,11 +38,11 @@ func TestManifestIsRead(t *testing.T) {
 		`{"onDeadLetter": {"worker": "undertaker"}}`:                   {Worker: "undertaker"},
 		`{"onDeadLetter": {"subject": "alerts.x", "jetStream": true}}`: {Subject: "alerts.x", JetStream: true},
 	} {
-		m, err := deploy.ParseManifest("w.pinwheel.json", []byte(text))
+		m, err := bundle.ParseManifest("w.pinwheel.json", []byte(text))
 		require.NoError(t, err)
 		require.Equal(t, events.Spec{OnDead: want}, m)
 	}
-	m, err = deploy.ParseManifest("w.pinwheel.json", []byte("{}"))
+	m, err = bundle.ParseManifest("w.pinwheel.json", []byte("{}"))
 	require.NoError(t, err)
 	require.Zero(t, m)
 }
@@ -92,8 +92,8 @@ func TestManifestFaultsSayWhereAndWhatIsAllowed(t *testing.T) {
 		"{\"vars\": {\"Q\": \"\"}, \"queues\": {\"Q\": \"w\"}}":                              "1:11: vars.Q is a queue too: a name in env is one thing",
 		"{\"vars\": {\"Q\": \"" + strings.Repeat("x", 200<<10) + "\"}}":                      "vars have 204801 bytes in all: at most 131072 are allowed",
 	} {
-		_, err := deploy.ParseManifest("w.pinwheel.json", []byte(text))
-		var se *deploy.SourceError
+		_, err := bundle.ParseManifest("w.pinwheel.json", []byte(text))
+		var se *bundle.SourceError
 		require.ErrorAs(t, err, &se, text)
 		if want[0] >= '0' && want[0] <= '9' {
 			want = "w.pinwheel.json:" + want

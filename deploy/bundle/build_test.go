@@ -1,4 +1,4 @@
-package deploy_test
+package bundle_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/lib/sourcemap"
 )
@@ -23,10 +23,10 @@ func write(t testing.TB, path, text string) string {
 }
 
 // refused builds a source that has faults and returns them.
-func refused(t *testing.T, path string) []deploy.Diagnostic {
+func refused(t *testing.T, path string) []bundle.Diagnostic {
 	t.Helper()
-	_, err := deploy.Build(t.Context(), path)
-	var se *deploy.SourceError
+	_, err := bundle.Build(t.Context(), path)
+	var se *bundle.SourceError
 	require.ErrorAs(t, err, &se)
 	for _, d := range se.Diagnostics {
 		require.Contains(t, err.Error(), d.String())
@@ -36,7 +36,7 @@ func refused(t *testing.T, path string) []deploy.Diagnostic {
 
 func TestBuildTypeScriptWithImports(t *testing.T) {
 	t.Parallel()
-	b, err := deploy.Build(t.Context(), "testdata/hello.ts")
+	b, err := bundle.Build(t.Context(), "testdata/hello.ts")
 	require.NoError(t, err)
 	require.Equal(t, "hello.js", b.File)
 	require.Equal(t, events.Pinned, b.Mode)
@@ -73,12 +73,12 @@ func TestBuildTakesPackagesFromNodeModules(t *testing.T) {
 	write(t, dir+"/node_modules/shapes/node.js", `import "node:fs"; export const area = () => 0;`)
 	write(t, dir+"/node_modules/old/package.json", `{"name":"old","version":"1.0.0","main":"index.js"}`)
 	write(t, dir+"/node_modules/old/index.js", `exports.double = function (n) { return process.env.NODE_ENV === "production" ? 2 * n : 0; };`)
-	_, err := deploy.Build(t.Context(), write(t, dir+"/app.js",
+	_, err := bundle.Build(t.Context(), write(t, dir+"/app.js",
 		`import { area } from "shapes"; import { double } from "old"; import rates from "./rates.csv";
 		 export default { task: () => double(area(2)) + rates.length };`))
 	require.Error(t, err, "rates.csv is not there")
 	write(t, dir+"/rates.csv", "a,b\n")
-	b, err := deploy.Build(t.Context(), dir+"/app.js")
+	b, err := bundle.Build(t.Context(), dir+"/app.js")
 	require.NoError(t, err)
 	require.Contains(t, b.Code, "r * r * 3")
 	require.NotContains(t, b.Code, "process.env")
@@ -97,7 +97,7 @@ func TestBuildFollowsBrowserMaps(t *testing.T) {
 	write(t, filepath.Join(pkg, "web.js"), `module.exports = "mapped file";`)
 	write(t, filepath.Join(dir, "node_modules", "only-web", "package.json"), `{"name": "only-web", "main": "index.js"}`)
 	write(t, filepath.Join(dir, "node_modules", "only-web", "index.js"), `module.exports = "mapped package";`)
-	b, err := deploy.Build(t.Context(), write(t, filepath.Join(dir, "w.js"), `import sdk from "sdk"; export default { task: () => sdk }`))
+	b, err := bundle.Build(t.Context(), write(t, filepath.Join(dir, "w.js"), `import sdk from "sdk"; export default { task: () => sdk }`))
 	require.NoError(t, err)
 	require.Contains(t, b.Code, "mapped file")
 	require.Contains(t, b.Code, "mapped package")
@@ -110,7 +110,7 @@ func TestBuildFollowsBrowserMaps(t *testing.T) {
 
 func TestBuildKeepsTopLevelAwait(t *testing.T) {
 	t.Parallel()
-	b, err := deploy.Build(t.Context(), "testdata/tla.mjs")
+	b, err := bundle.Build(t.Context(), "testdata/tla.mjs")
 	require.NoError(t, err)
 	require.Contains(t, b.Code, "await Promise.resolve")
 	require.Equal(t, "tla.js", b.File)
@@ -120,7 +120,7 @@ func TestBuildIsReproducible(t *testing.T) {
 	t.Parallel()
 	hash := func(dir string) string {
 		write(t, dir+"/lib/greet.ts", "export const greet = (n: string) => n;")
-		b, err := deploy.Build(t.Context(), write(t, dir+"/w.ts", `import { greet } from "./lib/greet"; export default { task: greet };`))
+		b, err := bundle.Build(t.Context(), write(t, dir+"/w.ts", `import { greet } from "./lib/greet"; export default { task: greet };`))
 		require.NoError(t, err)
 		h, err := b.Hash()
 		require.NoError(t, err)
@@ -159,18 +159,18 @@ func TestBuildListsEveryImportThatCannotBe(t *testing.T) {
 
 func TestBuildRefusesWhatIsNoSource(t *testing.T) {
 	t.Parallel()
-	_, err := deploy.Build(t.Context(), "testdata/syntax.css")
+	_, err := bundle.Build(t.Context(), "testdata/syntax.css")
 	require.EqualError(t, err, "testdata/syntax.css: a worker is a directory, or a file that ends in one of .js .mjs .ts .mts .jsx .tsx")
-	_, err = deploy.Build(t.Context(), "testdata/gone.js")
+	_, err = bundle.Build(t.Context(), "testdata/gone.js")
 	require.ErrorIs(t, err, os.ErrNotExist)
-	require.False(t, deploy.IsSource("types.d.ts"))
+	require.False(t, bundle.IsSource("types.d.ts"))
 }
 
 func TestBuildRefusesABundleThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir+"/data.js", "export default '"+strings.Repeat("x", deploy.MaxBundle)+"';")
-	_, err := deploy.Build(t.Context(), write(t, dir+"/big.js", `import d from "./data.js"; export default { task: () => d };`))
+	write(t, dir+"/data.js", "export default '"+strings.Repeat("x", bundle.MaxBundle)+"';")
+	_, err := bundle.Build(t.Context(), write(t, dir+"/big.js", `import d from "./data.js"; export default { task: () => d };`))
 	require.ErrorContains(t, err, "at most 10485760 are allowed; the largest of its files are data.js (10485")
 }
 
@@ -178,7 +178,7 @@ func TestBuildStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := deploy.Build(ctx, "testdata/hello.ts")
+	_, err := bundle.Build(ctx, "testdata/hello.ts")
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -205,7 +205,7 @@ func TestMagicComment(t *testing.T) {
 		"// @concurrent 0\nexport default {};":                                    `:1:16: @concurrent is "0": it is true, false (one at a time) or a number from 1 to 100000`,
 	} {
 		path := write(t, dir+"/m.js", source)
-		_, err := deploy.Build(t.Context(), path)
+		_, err := bundle.Build(t.Context(), path)
 		if want == "" {
 			require.NoError(t, err, source)
 		} else {
@@ -219,28 +219,28 @@ func TestConcurrentComment(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]int{"// @concurrent false\n": 1, "// @concurrent true\n": 0,
 		"// @mode shared\n// @concurrent 12\n": 12, "// @concurrent\n": 0} {
-		b, err := deploy.Build(t.Context(), write(t, t.TempDir()+"/m.js", source+"export default { fetch() {} };"))
+		b, err := bundle.Build(t.Context(), write(t, t.TempDir()+"/m.js", source+"export default { fetch() {} };"))
 		require.NoError(t, err)
 		require.Equal(t, want, b.Concurrency, source)
 		require.Empty(t, b.Warnings)
 	}
 	dir := t.TempDir()
 	write(t, dir+"/m.pinwheel.json", `{"concurrency": 3}`)
-	_, err := deploy.Build(t.Context(), write(t, dir+"/m.js", "// @concurrent 2\nexport default { fetch() {} };"))
+	_, err := bundle.Build(t.Context(), write(t, dir+"/m.js", "// @concurrent 2\nexport default { fetch() {} };"))
 	require.ErrorContains(t, err, `m.pinwheel.json:1:2: concurrency is 3 here and 2 in `)
-	_, err = deploy.Build(t.Context(), write(t, dir+"/m.js", "// @concurrent 3\nexport default { fetch() {} };"))
+	_, err = bundle.Build(t.Context(), write(t, dir+"/m.js", "// @concurrent 3\nexport default { fetch() {} };"))
 	require.NoError(t, err)
 }
 
 // What Hoody says in comments means the same here, as far as there is such a thing.
 func TestWordsInComments(t *testing.T) {
 	t.Parallel()
-	build := func(comments, manifest string) (*deploy.Bundle, error) {
+	build := func(comments, manifest string) (*bundle.Bundle, error) {
 		dir := t.TempDir()
 		if manifest != "" {
 			write(t, dir+"/m.pinwheel.json", manifest)
 		}
-		return deploy.Build(t.Context(), write(t, dir+"/m.js", comments+"\nexport default { fetch() {} };"))
+		return bundle.Build(t.Context(), write(t, dir+"/m.js", comments+"\nexport default { fetch() {} };"))
 	}
 	b, err := build("// @mode worker\n// @timeout 5000\n// @cors https://a.example,https://b.example:8443\n// @cors-credentials true\n// @cors-methods GET,POST\n// @token KEY", `{"secrets": ["OTHER"], "http": {"public": ["/health"]}}`)
 	require.NoError(t, err)
@@ -311,16 +311,4 @@ func TestWordsInComments(t *testing.T) {
 		_, err := build(wrong.comments, wrong.manifest)
 		require.ErrorContains(t, err, wrong.says, wrong.comments)
 	}
-}
-
-// The limit is part of what a version is.
-func TestConcurrencyIsHashed(t *testing.T) {
-	t.Parallel()
-	one, two := deploy.Bundle{Code: "x", File: "x.js"}, deploy.Bundle{Code: "x", File: "x.js",
-		Spec: events.Spec{Concurrency: 1}}
-	a, err := one.Hash()
-	require.NoError(t, err)
-	b, err := two.Hash()
-	require.NoError(t, err)
-	require.NotEqual(t, a, b)
 }

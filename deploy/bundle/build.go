@@ -1,4 +1,4 @@
-package deploy
+package bundle
 
 import (
 	"cmp"
@@ -55,12 +55,25 @@ type Bundle struct {
 	Notes    []Diagnostic // what a manifest says that makes no difference here
 }
 
+// WorkerName is the name of the worker if the caller has no other: Name, or else the base name of File. It may be
+// invalid.
+func (b *Bundle) WorkerName() string { return cmp.Or(b.Name, baseName(b.File)) }
+
 // Place returns a fault at the place of the manifest's field that text begins with, or nil if there is none.
 func (b *Bundle) Place(text string) *SourceError {
 	if b.manifest == nil {
 		return nil
 	}
 	return b.manifest.Place(text)
+}
+
+// Refuse returns err, which begins with the path of a wrong field, at the place of that field in the manifest. It
+// returns nil if there is no manifest.
+func (b *Bundle) Refuse(err error) error {
+	if b.manifest == nil {
+		return nil
+	}
+	return b.manifest.Refuse(err)
 }
 
 // AnyName stands for any file of a directory in Bundle.Inputs.

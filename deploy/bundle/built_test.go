@@ -1,4 +1,4 @@
-package deploy_test
+package bundle_test
 
 import (
 	"maps"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -28,7 +28,7 @@ func TestBuildOfWhatAFrameworkHasBuilt(t *testing.T) {
 		"dist/client/index.html":    "<p>",
 	}
 	dir := tree(t, files)
-	b, err := deploy.Build(t.Context(), dir)
+	b, err := bundle.Build(t.Context(), dir)
 	require.NoError(t, err)
 	require.Equal(t, "shop", b.Name)
 	require.Contains(t, b.Code, "built")
@@ -42,7 +42,7 @@ func TestBuildOfWhatAFrameworkHasBuilt(t *testing.T) {
 	for _, path := range []string{"wrangler.jsonc", built, "dist/server/wrangler.json", "dist/server/entry.mjs"} {
 		require.Contains(t, b.Inputs, filepath.Join(dir, path))
 	}
-	name, one := deploy.NameOf(dir)
+	name, one := bundle.NameOf(dir)
 	require.Equal(t, "shop", name)
 	require.True(t, one)
 
@@ -50,7 +50,7 @@ func TestBuildOfWhatAFrameworkHasBuilt(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "pinwheel.json"), []byte(`{"name": "own", "main": "dist/server/entry.mjs"}`),
 		0o600))
 	require.NoError(t, os.Remove(filepath.Join(dir, "wrangler.jsonc")))
-	b, err = deploy.Build(t.Context(), dir)
+	b, err = bundle.Build(t.Context(), dir)
 	require.NoError(t, err)
 	require.Equal(t, "own", b.Name)
 }
@@ -58,7 +58,7 @@ func TestBuildOfWhatAFrameworkHasBuilt(t *testing.T) {
 // A build of files alone has no code, whatever the sources are.
 func TestBuildOfFilesThatAFrameworkHasBuilt(t *testing.T) {
 	t.Parallel()
-	b, err := deploy.Build(t.Context(), tree(t, map[string]string{
+	b, err := bundle.Build(t.Context(), tree(t, map[string]string{
 		"src/index.js": "not JavaScript", built: `{"configPath": "../../dist/wrangler.json"}`,
 		"dist/wrangler.json": `{"name": "site", "assets": {"directory": "."}}`, "dist/.assetsignore": "wrangler.json\n",
 		"dist/index.html": "<p>",
@@ -85,16 +85,16 @@ func TestBuiltConfigurationsThatAreRefused(t *testing.T) {
 			"dist/files.json": `{"assets": {"directory": "../.."}}`,
 		})
 		require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(dir, "linked.json")))
-		_, err := deploy.Build(t.Context(), dir)
+		_, err := bundle.Build(t.Context(), dir)
 		require.ErrorContains(t, err, want, text)
-		var se *deploy.SourceError
+		var se *bundle.SourceError
 		require.ErrorAs(t, err, &se, text)
 	}
 }
 
 func TestFilesLeaveOutTheSource(t *testing.T) {
 	t.Parallel()
-	b, err := deploy.Build(t.Context(), tree(t, map[string]string{
+	b, err := bundle.Build(t.Context(), tree(t, map[string]string{
 		"wrangler.json": `{"name": "kit", "main": "out/_worker.js", "assets": {"directory": "out"}}`, "out/_worker.js": handler, "out/index.html": "<p>",
 	}))
 	require.NoError(t, err)

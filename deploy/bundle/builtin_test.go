@@ -1,18 +1,18 @@
-package deploy_test
+package bundle_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 )
 
 func TestBuildGivesAsyncHooks(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"node:async_hooks", "async_hooks"} {
 		dir := t.TempDir()
-		b, err := deploy.Build(t.Context(), write(t, dir+"/app.js",
+		b, err := bundle.Build(t.Context(), write(t, dir+"/app.js",
 			`import { AsyncLocalStorage, AsyncResource } from "`+name+`"; const als = new AsyncLocalStorage();
 			 export default { task: () => als.run(1, () => AsyncResource.bind(() => als.getStore())()) };`))
 		require.NoError(t, err)
@@ -26,6 +26,6 @@ func TestBuildGivesAsyncHooks(t *testing.T) {
 func TestBuildSaysWhatAsyncHooksLacks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	_, err := deploy.Build(t.Context(), write(t, dir+"/app.js", `import { createHook } from "node:async_hooks"; export default { task: createHook };`))
+	_, err := bundle.Build(t.Context(), write(t, dir+"/app.js", `import { createHook } from "node:async_hooks"; export default { task: createHook };`))
 	require.ErrorContains(t, err, `No matching export in "node:async_hooks" for import "createHook"`)
 }
