@@ -235,7 +235,7 @@ func TestReferenceJetStream(t *testing.T) {
 				size(a.Objects.MaxBytes)})
 		}
 	}
-	require.Len(t, list, 17)
+	require.Len(t, list, 18)
 	generatedTable(t, "docs/reference/jetstream.md", "jetstream", []string{"name", "kind", "holds", "kept", "size",
 		"settings and notes"}, list)
 }

@@ -138,8 +138,8 @@ func (s *Store) deploy(ctx context.Context, req Request, check Checker) (Deploye
 	if err != nil {
 		return Deployed{}, err
 	}
-	req.id, req.files = rand.Text(), &uploading{store: s.files, files: req.Bundle.Files, stored: req.FilesStored &&
-		w.Assets != nil}
+	req.id, req.files = rand.Text(), &uploading{store: s.files, refuse: s.refuseFiles, files: req.Bundle.Files,
+		stored: req.FilesStored && w.Assets != nil}
 	d, holds, err := s.storeVersion(ctx, w, req, check)
 	if err == nil {
 		err = req.files.end(ctx, w)

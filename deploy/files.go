@@ -12,11 +12,14 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 // uploading is what a deploy stores of the files of its version.
 type uploading struct {
 	store  *assetstore.Store
+	refuse func(ctx context.Context, owner string, err error) error
 	files  *assets.Folder // nil = none come with the version
 	stored bool           // its owner has stored them by itself
 	under  *assetstore.Deploy
@@ -35,7 +38,7 @@ func (u *uploading) upload(ctx context.Context, w *events.Worker) (err error) {
 	default:
 		u.done, err = u.store.Upload(ctx, w.Owner, u.files)
 	}
-	if err != nil {
+	if err = u.refuse(ctx, w.Owner, err); err != nil {
 		return fmt.Errorf("deploy %s: %w", w.Target(), err)
 	}
 	return nil
@@ -61,6 +64,46 @@ func (u *uploading) end(ctx context.Context, w *events.Worker) error {
 	if err == nil && u.stored {
 		err = u.check(ctx, w)
 	}
+	return u.refuse(ctx, w.Owner, err)
+}
+
+// admitFiles returns an error as admitTo does, for files of an owner.
+func (s *Store) admitFiles(ctx context.Context, owner string, bytes int64, bounded bool) error {
+	var has func() (int64, error)
+	if bounded {
+		has = func() (int64, error) { return s.bytesOfFiles(ctx, owner) }
+	}
+	return s.admitTo(ctx, assetstore.Bucket, owner, bytes, has)
+}
+
+// bytesOfFiles is what the files of an owner have in the bucket, with their compressed copies.
+func (s *Store) bytesOfFiles(ctx context.Context, owner string) (bytes int64, err error) {
+	scan, err := stored.Headers(ctx, s.js.Conn(), resources.BucketStream(assetstore.Bucket),
+		[]string{"$KV." + assetstore.Bucket + "." + key(owner, ">")}, false)
+	if err != nil {
+		return 0, fmt.Errorf("count the files of owner %s: %w", owner, err)
+	}
+	for m, err := range scan.Messages(ctx) {
+		if err != nil {
+			return 0, fmt.Errorf("count the files of owner %s: %w", owner, err)
+		}
+		bytes += entryBytes(m.Header)
+	}
+	return bytes, nil
+}
+
+// refuseFiles is err, or a *resources.FullError when err says that the bucket of files has no room. Files that no
+// version has are deleted then, so that the next deploy has their room. Parts of the one that is refused are among
+// them: it is not tried again here.
+func (s *Store) refuseFiles(ctx context.Context, owner string, err error) error {
+	err = s.full(ctx, assetstore.Bucket, err)
+	var full *resources.FullError
+	var share *QuotaError
+	if errors.As(err, &full) || errors.As(err, &share) {
+		if err := sweepFiles(ctx, s, owner); err != nil {
+			s.cfg.Log.Warn().Err(err).Str("owner", owner).Msg("files that no version has not deleted")
+		}
+	}
 	return err
 }
 
@@ -77,7 +120,7 @@ func MissingFiles(ctx context.Context, s *Store, owner string, hashes []string) 
 
 // AddFiles stores files of an owner, so that its next deploy finds them. With bounded, all that it has stored may have
 // as many bytes as its policy says. The error is a *QuotaError or an *InvalidError when the owner must correct
-// something.
+// something, and a *resources.FullError when the bucket has no room.
 //
 // When there is no room, files that no version has are deleted first, also those that the owner has stored for a deploy
 // which it has not begun.
@@ -95,6 +138,7 @@ func AddFiles(ctx context.Context, s *Store, owner string, files []NewFile, p ev
 		}
 		up, err = s.files.Add(ctx, owner, files, most)
 	}
+	err = s.refuseFiles(ctx, owner, err)
 	var wrong *assetstore.WrongError
 	switch {
 	case errors.As(err, &wrong):
@@ -135,7 +179,11 @@ func sweep(ctx context.Context, s *Store, owner string, gone []*record) {
 
 func sweepFiles(ctx context.Context, s *Store, owner string) error {
 	d, err := s.files.Begin(ctx, owner)
-	if err != nil {
+	over := resources.IsFull(err)
+	switch {
+	case over:
+		d = s.files.BeginOver(owner)
+	case err != nil:
 		return err
 	}
 	var keep []string
@@ -152,9 +200,13 @@ func sweepFiles(ctx context.Context, s *Store, owner string) error {
 	if err != nil {
 		return err
 	}
-	alone, err := d.End(ctx, nil)
-	if err != nil || !alone {
-		return err // the deploy that began meanwhile may need anything
+	if err != nil {
+		return err
+	}
+	if !over {
+		if alone, err := d.End(ctx, nil); err != nil || !alone {
+			return err // the deploy that began meanwhile may need anything
+		}
 	}
 	_, err = d.Sweep(ctx, keep)
 	return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
@@ -13,10 +14,15 @@ import (
 const (
 	// DefaultMaxBytes is Config.MaxBytes of a fleet that says nothing else: for 400 owners, five versions of 250 KiB each.
 	DefaultMaxBytes = 512 << 20
-	// Unlimited as Config.MaxBytes leaves the buckets of versions and bundles without a bound.
+	// DefaultAssetsMaxBytes is Config.AssetsMaxBytes of a fleet that says nothing else: for 50 owners with 10 MiB each.
+	DefaultAssetsMaxBytes = 512 << 20
+	// Unlimited as Config.MaxBytes leaves the buckets of versions and bundles without a bound, and as
+	// Config.AssetsMaxBytes that of files.
 	Unlimited = -1
 	// MaxBytesVariable is the variable of the environment that decides Config.MaxBytes.
 	MaxBytesVariable = "PINWHEEL_WORKERS_MAX_BYTES"
+	// AssetsMaxBytesVariable is the variable that decides Config.AssetsMaxBytes.
+	AssetsMaxBytesVariable = "PINWHEEL_ASSETS_MAX_BYTES"
 )
 
 // part is one of so many parts of MaxBytes: the size of a bucket of smaller records.
@@ -28,13 +34,25 @@ func (c Config) part(of int64) int64 {
 	return max(1<<20, most/of)
 }
 
+// variableOf is the variable that decides the size of a bucket.
+func variableOf(bucket string) string {
+	if bucket == assetstore.Bucket {
+		return AssetsMaxBytesVariable
+	}
+	return MaxBytesVariable
+}
+
 // Resources are all resources of this package in JetStream.
 func Resources(cfg Config) []resources.Resource {
 	cfg = cfg.WithDefaults()
 	workers, bundles, deployments, owners, secrets, routes :=
 		cfg.workers(), cfg.bundles(), cfg.deployments(), cfg.owners(), cfg.secrets(), cfg.routes()
-	return []resources.Resource{{Bucket: &workers}, {Objects: &bundles}, {Bucket: &deployments}, {Bucket: &owners},
-		{Bucket: &secrets}, {Bucket: &routes}}
+	return append([]resources.Resource{{Bucket: &workers}, {Objects: &bundles}, {Bucket: &deployments}, {Bucket: &owners},
+		{Bucket: &secrets}, {Bucket: &routes}}, assetstore.Resources(cfg.assets())...)
+}
+
+func (c Config) assets() assetstore.Config {
+	return assetstore.Config{MaxBytes: max(0, c.AssetsMaxBytes), Replicas: c.Replicas, Log: c.Log}
 }
 
 func (c Config) workers() jetstream.KeyValueConfig {

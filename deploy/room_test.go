@@ -2,6 +2,8 @@ package deploy_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,8 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -19,7 +23,7 @@ import (
 func small(t *testing.T,
 	cfg deploy.Config) (*deploy.Store, jetstream.JetStream, func(stream string) jetstream.StreamState) {
 	t.Helper()
-	cfg.MaxBytes = 1 << 20
+	cfg.MaxBytes, cfg.AssetsMaxBytes = 1<<20, 1<<20
 	nc := natstest.Connect(t, natstest.Start(t))
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
@@ -155,6 +159,9 @@ func TestOwnersShareBuckets(t *testing.T) {
 			_, _, err := s.Redeploy(t.Context(), owner, r.Name, withNote(fmt.Sprint(n)))
 			return err
 		}},
+		assetstore.Bucket: {change: func(s *deploy.Store, owner string, n int) error {
+			return deploySite(t, s, owner, fmt.Sprint("w", n), noise(n, 60<<10))
+		}},
 		deploy.BucketRoutes: {change: func(s *deploy.Store, owner string, n int) error {
 			_, err := s.Deploy(t.Context(), routes(owner, n), isFine)
 			return err
@@ -176,6 +183,91 @@ func TestOwnersShareBuckets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// noise is text that no compression makes smaller, and another one for each n.
+func noise(n, bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.NewChaCha8([32]byte{byte(n), byte(n >> 8)}).Read(b)
+	return string(b)
+}
+
+// deploySite deploys a file as an owner does it: the file and the list are stored first.
+func deploySite(t *testing.T, s *deploy.Store, owner, name, data string) error {
+	l := assets.List{Files: map[string]assets.File{"/a.bin": {Hash: assets.HashOf([]byte(data)), Size: int64(len(data)),
+		Type: "application/octet-stream"}}}
+	text, hash, err := l.Encode()
+	require.NoError(t, err)
+	files := []deploy.NewFile{{Hash: assets.HashOf([]byte(data)), Data: []byte(data)}, {Hash: hash, Data: text}}
+	_, err = deploy.AddFiles(t.Context(), s, owner, files, events.Policy{}, true)
+	if err != nil {
+		return err
+	}
+	b := module(1)
+	b.Assets = &events.Assets{Directory: "dist", Files: hash}
+	_, err = s.Deploy(t.Context(), deploy.Request{Owner: owner, Name: name, Bundle: b, Bounded: true, FilesStored: true},
+		isFine)
+	return err
+}
+
+// A bucket of files that is full refuses a deploy before anything of it is stored. Removals work in it, to its last
+// byte, and make room.
+func TestFullBucketOfFiles(t *testing.T) {
+	t.Parallel()
+	s, js, state := small(t, deploy.Config{})
+	stream := resources.BucketStream(assetstore.Bucket)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "pinwheel.json"), `{"assets": {"directory": "dist"}}`)
+	put := func(name, data string) (deploy.Deployed, error) {
+		write(t, filepath.Join(dir, "dist/a.txt"), data)
+		return s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: name, Path: dir}, isFine)
+	}
+	other, err := put("other", noise(0, 90<<10))
+	require.NoError(t, err)
+	_, err = put("text", strings.Repeat("some text, ", 50_000))
+	require.NoError(t, err, "its compressed copies are small")
+	require.NoError(t, s.Remove(t.Context(), "acme", "text"))
+	versions, before := uint64(0), jetstream.StreamState{}
+	for n := 1; err == nil && n < 30; n++ {
+		versions, before = state("KV_"+deploy.DefaultBucket).LastSeq, state(stream)
+		_, err = put("w", noise(n, 90<<10))
+	}
+	refused := func(err error) {
+		t.Helper()
+		var full *resources.FullError
+		require.ErrorAs(t, err, &full)
+		require.ErrorContains(t, err, "bucket PINWHEEL_ASSETS is full and may have 1MiB")
+		require.ErrorContains(t, err, "'pinwheel workers rm'")
+		require.ErrorContains(t, err, "PINWHEEL_ASSETS_MAX_BYTES and run 'pinwheel resources apply'")
+		require.Equal(t, versions, state("KV_"+deploy.DefaultBucket).LastSeq, "the version would run without its files")
+		require.Equal(t, before.Msgs, state(stream).Msgs, "nothing is stored")
+		require.Equal(t, before.Bytes, state(stream).Bytes, "nothing is stored")
+	}
+	refused(err)
+	_, err = deploy.AddFiles(t.Context(), s, "beta", []deploy.NewFile{
+		{Hash: assets.HashOf([]byte(noise(100, 90<<10))), Data: []byte(noise(100, 90<<10))}}, events.Policy{}, false)
+	before.Msgs, before.Bytes = state(stream).Msgs, state(stream).Bytes // with the key of the deploys of beta
+	refused(err)
+	kv, err := js.KeyValue(t.Context(), assetstore.Bucket)
+	require.NoError(t, err)
+	keys, err := kv.ListKeysFiltered(t.Context(), "beta.>")
+	require.NoError(t, err)
+	for key := range keys.Keys() {
+		require.Equal(t, "beta.deploys", key)
+	}
+
+	for i, size := 0, 8<<10; err == nil || size > 0; i++ { // other clients leave no room for a marker either
+		if err != nil {
+			size /= 4
+		}
+		_, err = js.Publish(t.Context(), fmt.Sprint("$KV.PINWHEEL_ASSETS.zz.", i), make([]byte, size))
+	}
+	require.True(t, resources.IsFull(err))
+	require.NoError(t, s.Remove(t.Context(), "acme", "w"))
+	require.Less(t, state(stream).Bytes, before.Bytes/2)
+	_, err = put("w", noise(1, 90<<10))
+	require.NoError(t, err)
+	whole(t, assetstore.New(js, assetstore.Config{}), other.Worker)
 }
 
 // withNote changes a deployment, with long notes.

@@ -42,6 +42,8 @@ type Config struct {
 	// MaxBytes of each of the two; the buckets of deployments, policies and routes have parts of it. A bucket that exists
 	// keeps the size that it has. 0 = DefaultMaxBytes; Unlimited = as many as JetStream has.
 	MaxBytes int64
+	// AssetsMaxBytes is the same for the bucket of files. 0 = DefaultAssetsMaxBytes.
+	AssetsMaxBytes int64
 	// Replicas of both, 1 to 5. 0 = 1.
 	Replicas int
 	// InlineLimit is the largest record that has its code itself, bytes. 0 = 512 KiB. A record never exceeds the
@@ -68,6 +70,9 @@ func (c Config) WithDefaults() Config {
 	if c.MaxBytes == 0 {
 		c.MaxBytes = DefaultMaxBytes
 	}
+	if c.AssetsMaxBytes == 0 {
+		c.AssetsMaxBytes = DefaultAssetsMaxBytes
+	}
 	if c.Replicas == 0 {
 		c.Replicas = 1
 	}
@@ -88,6 +93,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.MaxBytes < Unlimited || c.MaxBytes > 0 && c.MaxBytes < 1<<20:
 		return fmt.Errorf("deploy: MaxBytes is %d: it is at least %d, or %d for no limit", c.MaxBytes, 1<<20, Unlimited)
+	case c.AssetsMaxBytes < Unlimited || c.AssetsMaxBytes > 0 && c.AssetsMaxBytes < 1<<20:
+		return fmt.Errorf("deploy: AssetsMaxBytes is %d: it is at least %d, or %d for no limit", c.AssetsMaxBytes, 1<<20, Unlimited)
 	case c.Replicas < 0 || c.Replicas > 5:
 		return fmt.Errorf("deploy: Replicas is %d: it is 1 to 5", c.Replicas)
 	case c.InlineLimit < 0:
@@ -142,7 +149,9 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 		return nil, fmt.Errorf("open bucket %s: %w", BucketRoutes, err)
 	}
 	s.routes = s.routeBook(routes)
-	s.files = assetstore.New(js, assetstore.Config{Replicas: cfg.Replicas, Log: cfg.Log})
+	files := cfg.assets()
+	files.Admit = s.admitFiles
+	s.files = assetstore.New(js, files)
 	if s.secrets, err = OpenSecrets(ctx, js, cfg); err != nil {
 		return nil, err
 	}

@@ -231,7 +231,7 @@ func (s *Store) admitTo(ctx context.Context, bucket, owner string, bytes int64, 
 	case most <= 0:
 		return nil
 	case bytes+most/removalPart > free:
-		return &resources.FullError{Bucket: bucket, MaxBytes: most, Variable: MaxBytesVariable}
+		return &resources.FullError{Bucket: bucket, MaxBytes: most, Variable: variableOf(bucket)}
 	case has == nil, guard.StoredShares.Off(), used+bytes <= free: // nobody has more than is used
 		return nil
 	default:
@@ -241,7 +241,7 @@ func (s *Store) admitTo(ctx context.Context, bucket, owner string, bytes int64, 
 		}
 		if of+bytes > free {
 			return &QuotaError{fmt.Sprintf("owner %s has %d bytes in bucket %s and needs %d more, and %d are left for all owners: an owner may have as much as is left. "+
-				"Remove a worker with 'pinwheel workers rm', or have an operator raise %s and run 'pinwheel resources apply'", owner, of, bucket, bytes, free, MaxBytesVariable)}
+				"Remove a worker with 'pinwheel workers rm', or have an operator raise %s and run 'pinwheel resources apply'", owner, of, bucket, bytes, free, variableOf(bucket))}
 		}
 		return nil
 	}
@@ -265,7 +265,7 @@ func (s *Store) full(ctx context.Context, bucket string, err error) error {
 	if !resources.IsFull(err) {
 		return err
 	}
-	e := &resources.FullError{Bucket: bucket, Variable: MaxBytesVariable}
+	e := &resources.FullError{Bucket: bucket, Variable: variableOf(bucket)}
 	if info, err := s.infoOf(ctx, bucket); err == nil {
 		e.MaxBytes = info.Config.MaxBytes
 	}

@@ -55,7 +55,8 @@ func (s *Store) Missing(ctx context.Context, owner string, hashes []string) (mis
 }
 
 // Add stores the files that the owner lacks. All that it has may have most bytes, below 0 = any number. The error is a
-// *WrongError when a hash is not that of its data, and a *FullError when there is no room: nothing is stored then.
+// *WrongError when a hash is not that of its data, a *FullError when the owner may not have more, and that of
+// Config.Admit when the bucket has no room: nothing is stored then.
 func (s *Store) Add(ctx context.Context, owner string, files []NewFile, most int64) (up Uploaded, err error) {
 	missing := map[string]NewFile{}
 	cost := int64(0)
@@ -76,6 +77,13 @@ func (s *Store) Add(ctx context.Context, owner string, files []NewFile, most int
 	}
 	if len(missing) == 0 {
 		return up, nil
+	}
+	sizes := make([]newBytes, 0, len(missing))
+	for _, f := range missing {
+		sizes = append(sizes, newBytes{int64(len(f.Data)), f.Compress, func() ([]byte, error) { return f.Data, nil }})
+	}
+	if err := s.admit(ctx, owner, sizes, most >= 0); err != nil {
+		return up, err
 	}
 	if err := s.charge(ctx, owner, cost, most); err != nil {
 		return up, err

@@ -21,35 +21,27 @@ func deploysKey(owner string) string { return owner + ".deploys" }
 type Deploy struct {
 	s        *Store
 	owner    string
-	revision uint64 // of deploysKey
+	revision uint64 // of deploysKey; 0 = BeginOver
 }
 
 // Begin begins a deploy.
 func (s *Store) Begin(ctx context.Context, owner string) (*Deploy, error) {
-	kv, err := s.bucket(ctx)
+	revision, err := s.mark(ctx, owner, 0)
 	if err != nil {
-		return nil, err
-	}
-	d := &Deploy{s: s, owner: owner}
-	if d.revision, err = kv.Put(ctx, deploysKey(owner), nil); err != nil {
 		return nil, storeError(err)
 	}
-	return d, nil
+	return &Deploy{s: s, owner: owner, revision: revision}, nil
 }
 
 // End ends a deploy whose version is stored. It stores again what another deploy has swept meanwhile. alone reports
 // whether no other deploy of the owner began: then this one may sweep.
 func (d *Deploy) End(ctx context.Context, f *assets.Folder) (alone bool, err error) {
-	kv, err := d.s.bucket(ctx)
-	if err != nil {
-		return false, err
-	}
-	revision, err := kv.Update(ctx, deploysKey(d.owner), nil, d.revision)
+	revision, err := d.s.mark(ctx, d.owner, d.revision)
 	if alone = err == nil; !alone {
 		if !isConflict(err) {
 			return false, storeError(err)
 		}
-		if revision, err = kv.Put(ctx, deploysKey(d.owner), nil); err != nil {
+		if revision, err = d.s.mark(ctx, d.owner, 0); err != nil {
 			return false, storeError(err)
 		}
 	}
@@ -102,13 +94,13 @@ func (d *Deploy) Sweep(ctx context.Context, keep []string) (int, error) {
 	}
 	n := 0
 	for hash := range files {
-		if err := d.remove(ctx, stream, hash); err != nil {
+		if err := d.remove(ctx, kv, stream, hash); err != nil {
 			return n, fmt.Errorf("sweep bucket %s: %w", Bucket, err)
 		}
 		n++
 	}
 	if counted > 0 { // what was stored meanwhile has changed the number, and counts until the next time
-		if err = setUsage(ctx, kv, d.owner, kept, counted); isConflict(err) {
+		if err = setUsage(ctx, kv, d.owner, kept, counted); isConflict(err) || resources.IsFull(err) {
 			err = nil
 		}
 	}
@@ -142,14 +134,29 @@ func (d *Deploy) removeCut(ctx context.Context, kv jetstream.KeyValue, stream je
 
 // remove deletes a file, unless a deploy has begun. A deploy that begins afterwards finds no key, and stores all parts
 // again, behind the sequence up to which the old ones are purged.
-func (d *Deploy) remove(ctx context.Context, stream jetstream.Stream, hash string) error {
+func (d *Deploy) remove(ctx context.Context, kv jetstream.KeyValue, stream jetstream.Stream, hash string) error {
 	key := fileKey(d.owner, hash)
-	m := &nats.Msg{Subject: subject(key), Header: nats.Header{
-		"KV-Operation": {"PURGE"}, jetstream.MsgRollup: {jetstream.MsgRollupSubject},
-		jetstream.ExpectedLastSubjSeqHeader:     {strconv.FormatUint(d.revision, 10)},
-		jetstream.ExpectedLastSubjSeqSubjHeader: {subject(deploysKey(d.owner))},
-	}}
-	ack, err := d.s.js.PublishMsg(ctx, m)
+	if over, err := d.over(ctx, kv); err != nil {
+		return err
+	} else if over {
+		if err = stream.Purge(ctx, jetstream.WithPurgeSubject(subject(key))); err != nil {
+			return err
+		}
+		return stream.Purge(ctx, jetstream.WithPurgeSubject(subject(key)+".>"))
+	}
+	marker := func() (*jetstream.PubAck, error) {
+		return d.s.js.PublishMsg(ctx, &nats.Msg{Subject: subject(key), Header: nats.Header{
+			"KV-Operation": {"PURGE"}, jetstream.MsgRollup: {jetstream.MsgRollupSubject},
+			jetstream.ExpectedLastSubjSeqHeader:     {strconv.FormatUint(d.revision, 10)},
+			jetstream.ExpectedLastSubjSeqSubjHeader: {subject(deploysKey(d.owner))},
+		}})
+	}
+	ack, err := marker()
+	if resources.IsFull(err) {
+		if d.revision, err = d.s.markSpared(ctx, kv, d.owner, d.revision); err == nil {
+			ack, err = marker()
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,9 @@ func (s *Store) Upload(ctx context.Context, owner string, f *assets.Folder) (up 
 	if err != nil {
 		return up, err
 	}
+	if err := s.admitFolder(ctx, owner, f, len(text), there); err != nil {
+		return up, err
+	}
 	b := &batch{js: s.js, owner: owner}
 	for _, h := range f.Hashes() {
 		if there[h] {
@@ -60,6 +63,27 @@ func (s *Store) Upload(ctx context.Context, owner string, f *assets.Folder) (up 
 		err = s.charge(ctx, owner, up.Bytes+int64(up.Files)*FileCost, -1)
 	}
 	return up, storeError(err)
+}
+
+// admitFolder asks whether there is room for the files that are missing, and for their list of so many bytes.
+func (s *Store) admitFolder(ctx context.Context, owner string, f *assets.Folder, list int,
+	there map[string]bool) error {
+	var files []newBytes
+	if !there[f.Hash] {
+		files = append(files, newBytes{size: int64(list)})
+	}
+	missing := map[string]bool{}
+	for _, file := range f.List.Files {
+		if there[file.Hash] || missing[file.Hash] {
+			continue
+		}
+		missing[file.Hash] = true
+		files = append(files, newBytes{file.Size, assets.Compressible(file.Type), func() ([]byte, error) {
+			data, _, err := f.Read(file.Hash)
+			return data, err
+		}})
+	}
+	return s.admit(ctx, owner, files, false)
 }
 
 func storeError(err error) error {
@@ -107,21 +131,18 @@ func (b *batch) add(ctx context.Context, hash string, data []byte, compress bool
 		return err
 	}
 	if compress && len(data) >= leastCompressed {
-		for _, e := range []assets.Encoding{assets.Gzip, assets.Brotli} {
-			small, err := shrink(e, data)
-			if err != nil {
+		copies, err := copiesOf(ctx, data)
+		if err != nil {
+			return err
+		}
+		for _, c := range copies {
+			if err = b.parts(ctx, hash, c.encoding, c.data); err != nil {
 				return err
 			}
-			if len(small) > len(data)/10*9 {
-				continue
-			}
-			if err = b.parts(ctx, hash, e, small); err != nil {
-				return err
-			}
-			if e == assets.Gzip {
-				stored.Gzip = int64(len(small))
+			if c.encoding == assets.Gzip {
+				stored.Gzip = int64(len(c.data))
 			} else {
-				stored.Brotli = int64(len(small))
+				stored.Brotli = int64(len(c.data))
 			}
 		}
 	}
@@ -200,6 +221,29 @@ const (
 	largeFile       = 4 << 20
 	largeLevel      = 5 // of Brotli for a large file, whose deploy must not wait long
 )
+
+// compressedCopy is a file as it is stored beside its plain bytes.
+type compressedCopy struct {
+	encoding assets.Encoding
+	data     []byte
+}
+
+// copiesOf compresses a file. It leaves out copies that are hardly smaller.
+func copiesOf(ctx context.Context, data []byte) (copies []compressedCopy, err error) {
+	for _, e := range []assets.Encoding{assets.Gzip, assets.Brotli} {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		small, err := shrink(e, data)
+		if err != nil {
+			return nil, err
+		}
+		if len(small) <= len(data)/10*9 {
+			copies = append(copies, compressedCopy{e, small})
+		}
+	}
+	return copies, nil
+}
 
 // shrink compresses a file.
 func shrink(e assets.Encoding, data []byte) ([]byte, error) {

@@ -199,7 +199,7 @@ func (p *checker) limits(info *jetstream.AccountInfo) {
 			events.Lanes)
 	}
 	if l.MaxStore > 0 && l.MaxStore < reserve {
-		p.bad("limits", "raise the account's storage, or lower PINWHEEL_MAX_BYTES and PINWHEEL_WORKERS_MAX_BYTES", "the account may store %s, and the fleet's streams reserve %s", size(l.MaxStore),
+		p.bad("limits", "raise the account's storage, or lower PINWHEEL_MAX_BYTES, PINWHEEL_WORKERS_MAX_BYTES and PINWHEEL_ASSETS_MAX_BYTES", "the account may store %s, and the fleet's streams reserve %s", size(l.MaxStore),
 			size(reserve))
 	}
 	if l.MaxStore > 0 {

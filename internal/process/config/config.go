@@ -122,7 +122,7 @@ type Config struct {
 	OwnerKVBytes    Bytes  `envconfig:"OWNER_KV_BYTES" default:"16MiB" meaning:"Bytes that the workers of one owner store by KV bindings. JetStream reserves about what they use. The owner's policy (kvBytes) comes first" allowed:"a size from 64KiB, like 500MB or 20GiB"`
 	OwnerCacheBytes Bytes  `split_words:"true" default:"8MiB" meaning:"Bytes that the workers of one owner keep in caches. JetStream reserves about what they use. The owner's policy (cacheBytes) comes first" allowed:"a size from 1MiB, like 500MB or 20GiB"`
 	WorkersMaxBytes Bytes  `split_words:"true" default:"512MiB" meaning:"Size of the bucket with the versions of all workers, and of that with bundles that do not fit there, each. An eighth of it is for deployments, and a thirty-second each for policies and for routes. A full bucket refuses deploys. 0: as much as JetStream has" allowed:"a size from 1MiB, or 0"`
-	AssetsMaxBytes  Bytes  `split_words:"true" default:"0" meaning:"Size of the bucket with the files of all workers. 0: as much as JetStream has" allowed:"a size, 0 or more"`
+	AssetsMaxBytes  Bytes  `split_words:"true" default:"512MiB" meaning:"Size of the bucket with the files of all workers. A full bucket refuses files. 0: as much as JetStream has" allowed:"a size from 1MiB, or 0"`
 	Replicas        int    `split_words:"true" default:"1" meaning:"Copies that the NATS cluster keeps of everything stored" allowed:"1, 3 or 5"`
 	Prefix          string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`
 
@@ -254,7 +254,7 @@ func (c Config) httpChecks() []check {
 		{"HTTPMemory", c.HTTPMemory, c.HTTPMemory >= 1<<20},
 		{"HTTPMaxBody", c.HTTPMaxBody, c.HTTPMaxBody >= 1<<10 && c.HTTPMaxBody <= 1<<40},
 		{"HTTPCache", c.HTTPCache, c.HTTPCache >= 0},
-		{"AssetsMaxBytes", c.AssetsMaxBytes, c.AssetsMaxBytes >= 0},
+		{"AssetsMaxBytes", c.AssetsMaxBytes, c.AssetsMaxBytes == 0 || c.AssetsMaxBytes >= 1<<20},
 		{"WorkersMaxBytes", c.WorkersMaxBytes, c.WorkersMaxBytes == 0 || c.WorkersMaxBytes >= 1<<20},
 		{"OwnerKVBytes", c.OwnerKVBytes, c.OwnerKVBytes >= 64<<10},
 		{"OwnerCacheBytes", c.OwnerCacheBytes, c.OwnerCacheBytes >= 1<<20},

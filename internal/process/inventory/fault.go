@@ -103,7 +103,8 @@ func sizeOf(cfg config.Config, err error) string {
 			}
 		}
 	}
-	return fmt.Sprintf("the fleet asks for (PINWHEEL_MAX_BYTES is %s, PINWHEEL_DEAD_LETTER_BYTES %s, PINWHEEL_WORKERS_MAX_BYTES %s)", cfg.MaxBytes, cfg.DeadLetterBytes, cfg.WorkersMaxBytes)
+	return fmt.Sprintf("the fleet asks for (PINWHEEL_MAX_BYTES is %s, PINWHEEL_DEAD_LETTER_BYTES %s, PINWHEEL_WORKERS_MAX_BYTES %s, PINWHEEL_ASSETS_MAX_BYTES %s)", cfg.MaxBytes, cfg.DeadLetterBytes, cfg.WorkersMaxBytes,
+		cfg.AssetsMaxBytes)
 }
 
 // faultOfConnection finds what NATS tells elsewhere than in its answer, or by giving none.

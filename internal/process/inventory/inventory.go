@@ -20,7 +20,7 @@ import (
 // messages have at most maxPayload bytes.
 func Resources(cfg config.Config, maxPayload int64) []resources.Resource {
 	all := slices.Concat(consumer.Assets(Consumer(cfg), maxPayload), deploy.Resources(Deploy(cfg)),
-		audit.Resources(Audit(cfg)), workerlease.Resources(Leases(cfg)), assetstore.Resources(Assets(cfg)))
+		audit.Resources(Audit(cfg)), workerlease.Resources(Leases(cfg)))
 	if cfg.HTTPAcme != "" {
 		all = append(all, certificates.Resources(cfg.Replicas)...)
 	}
@@ -34,11 +34,14 @@ func Assets(cfg config.Config) assetstore.Config {
 
 // Deploy is the part of cfg for what deploys and operators store.
 func Deploy(cfg config.Config) deploy.Config {
-	most := int64(cfg.WorkersMaxBytes)
-	if most == 0 {
-		most = deploy.Unlimited
+	most := func(size config.Bytes) int64 {
+		if size == 0 {
+			return deploy.Unlimited
+		}
+		return int64(size)
 	}
-	return deploy.Config{MaxBytes: most, Replicas: cfg.Replicas}
+	return deploy.Config{MaxBytes: most(cfg.WorkersMaxBytes), AssetsMaxBytes: most(cfg.AssetsMaxBytes),
+		Replicas: cfg.Replicas}
 }
 
 // Leases is the leases' part of cfg.

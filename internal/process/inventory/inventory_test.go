@@ -10,14 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
-	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
 )
 
-// Everything of a fleet has a bound but schedules, which JetStream does not let refuse messages, and files, whose bound
-// is a variable. The shipped configuration of NATS has room for all bounds, and a sixteenth for the streams of owners.
+// Everything of a fleet has a bound but schedules, which JetStream does not let refuse messages. The shipped
+// configuration of NATS has room for all bounds, and a sixteenth for the streams of owners.
 func TestBoundsFitTheShippedConfiguration(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "nats", "nats.conf"))
@@ -46,10 +44,13 @@ func TestBoundsFitTheShippedConfiguration(t *testing.T) {
 			unbounded = append(unbounded, r.StreamName())
 		}
 	}
-	require.ElementsMatch(t, []string{events.StreamSchedules, resources.BucketStream(assetstore.Bucket)}, unbounded)
+	require.ElementsMatch(t, []string{events.StreamSchedules}, unbounded)
 	require.LessOrEqual(t, reserved, storage/16*15)
 	t.Logf("%d MiB of %d MiB are reserved", reserved>>20, storage>>20)
 
 	cfg.WorkersMaxBytes = 0 // the buckets of versions and bundles have no bound, as those of an earlier release
 	require.EqualValues(t, -1, inventory.Deploy(cfg).MaxBytes)
+	require.EqualValues(t, 512<<20, inventory.Deploy(cfg).AssetsMaxBytes)
+	cfg.AssetsMaxBytes = 0
+	require.EqualValues(t, -1, inventory.Deploy(cfg).AssetsMaxBytes)
 }

@@ -47,7 +47,7 @@ func settings() []setting {
 		{"PINWHEEL_RESULT_AGE", func(c *config.Config) any { return &c.ResultAge }, events.StreamResults, "", age},
 		{deploy.MaxBytesVariable, func(c *config.Config) any { return &c.WorkersMaxBytes },
 			resources.BucketStream(deploy.DefaultBucket), "", bytes},
-		{"PINWHEEL_ASSETS_MAX_BYTES", func(c *config.Config) any { return &c.AssetsMaxBytes },
+		{deploy.AssetsMaxBytesVariable, func(c *config.Config) any { return &c.AssetsMaxBytes },
 			resources.BucketStream(assetstore.Bucket), "", bytes},
 	}
 }
@@ -162,7 +162,7 @@ func VariableOf(r resources.Resource, field string) string {
 			events.StreamResults: "PINWHEEL_MAX_BYTES", resources.BucketStream(events.BucketAttempts): "PINWHEEL_MAX_BYTES",
 			audit.Stream:      "PINWHEEL_MAX_BYTES",
 			events.StreamDead: "PINWHEEL_DEAD_LETTER_BYTES",
-			resources.BucketStream(assetstore.Bucket):        "PINWHEEL_ASSETS_MAX_BYTES",
+			resources.BucketStream(assetstore.Bucket):        deploy.AssetsMaxBytesVariable,
 			resources.BucketStream(deploy.DefaultBucket):     deploy.MaxBytesVariable,
 			resources.ObjectsStream(deploy.DefaultObjects):   deploy.MaxBytesVariable,
 			resources.BucketStream(deploy.BucketDeployments): deploy.MaxBytesVariable,

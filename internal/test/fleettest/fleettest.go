@@ -33,7 +33,8 @@ func Config(t testing.TB) config.Config {
 	c.NatsPort, c.Data, c.AdminAddr, c.LogFormat, c.Processes = -1, natstest.StoreDir(t), "", "json", 0
 	c.Threads, c.MaxIsolates = 2, 100
 	c.DrainTimeout = 5 * time.Second
-	c.MaxBytes, c.WorkersMaxBytes, c.DeadLetterBytes, c.ResultAge = 64<<20, 64<<20, 64<<20, time.Hour
+	c.MaxBytes, c.WorkersMaxBytes, c.AssetsMaxBytes, c.DeadLetterBytes = 64<<20, 64<<20, 64<<20, 64<<20
+	c.ResultAge = time.Hour
 	return c
 }
 

@@ -41,9 +41,9 @@ var attacks = []attack{
 	{name: "sends", guard: guard.SendRates, env: []string{"PINWHEEL_MAX_BYTES=8MiB"}, run: sends},
 	{name: "full streams", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=8MiB"}, run: fullStreams},
 	{name: "dead letters", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB",
-		"PINWHEEL_DEAD_LETTER_BYTES=16MiB", "PINWHEEL_WORKERS_MAX_BYTES=2MiB", store192MiB}, run: deadLetters},
+		"PINWHEEL_DEAD_LETTER_BYTES=16MiB", "PINWHEEL_WORKERS_MAX_BYTES=2MiB", assets2MiB, store192MiB}, run: deadLetters},
 	{name: "delayed events", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB",
-		"PINWHEEL_DEAD_LETTER_BYTES=8MiB", "PINWHEEL_WORKERS_MAX_BYTES=2MiB", store192MiB}, run: delayedEvents},
+		"PINWHEEL_DEAD_LETTER_BYTES=8MiB", "PINWHEEL_WORKERS_MAX_BYTES=2MiB", assets2MiB, store192MiB}, run: delayedEvents},
 	{name: "results", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=64MiB", "PINWHEEL_ACK_WAIT=3s"},
 		run: results},
 	{name: "body parts", guard: guard.StoredShares, env: []string{"PINWHEEL_MAX_BYTES=16MiB"}, run: bodyParts},
@@ -69,6 +69,7 @@ var attacks = []attack{
 const (
 	// allowLoopback lets workers reach the servers of a test.
 	allowLoopback = "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1"
+	assets2MiB    = "PINWHEEL_ASSETS_MAX_BYTES=2MiB"
 	// store192MiB gives the server less storage than the limits of its streams.
 	store192MiB = storeVariable + "=201326592"
 )
