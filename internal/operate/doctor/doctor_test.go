@@ -44,7 +44,7 @@ func fleetConfig() consumer.Config {
 func config(nc *nats.Conn, c consumer.Config) doctor.Config {
 	return doctor.Config{
 		NC: nc, Subjects: c.Prefix, Resources: append(consumer.Assets(c, nc.MaxPayload()),
-			deploy.Resources(deploy.Config{Replicas: c.Replicas, MaxBytes: 64 << 20})...),
+			deploy.Resources(deploy.Config{Replicas: c.Replicas, MaxBytes: 64 << 20, AssetsMaxBytes: 1 << 20})...),
 		Replicas:  c.Replicas,
 		Progress:  300 * time.Millisecond,
 		Anonymous: func() (*nats.Conn, error) { return natstest.Dial(nc.ConnectedUrl()) },
@@ -73,7 +73,7 @@ func makeAssets(t *testing.T, nc *nats.Conn, c consumer.Config) jetstream.JetStr
 	require.NoError(t, err)
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, c, nc.MaxPayload()))
 	k := &resources.Reconciler{JS: js}
-	for _, a := range deploy.Resources(deploy.Config{Replicas: c.Replicas, MaxBytes: 64 << 20}) {
+	for _, a := range deploy.Resources(deploy.Config{Replicas: c.Replicas, MaxBytes: 64 << 20, AssetsMaxBytes: 1 << 20}) {
 		require.NoError(t, k.Reconcile(t.Context(), a))
 	}
 	return js
@@ -289,7 +289,7 @@ jetstream: { max_file_store: 10GB }
 	lines = doctor.Examine(t.Context(), config(nc, fleetConfig()))
 	said(t, lines, doctor.Bad, "limits", "may have 2 streams")
 	said(t, lines, doctor.Warn, "limits", "may have 3 consumers")
-	said(t, lines, doctor.Bad, "limits", "may store 100.0MiB, and the fleet's streams reserve 500.0MiB")
+	said(t, lines, doctor.Bad, "limits", "may store 100.0MiB, and the fleet's streams reserve 501.0MiB")
 }
 
 // monitored starts a server with a monitoring port, and returns the URL of that port.
