@@ -35,7 +35,7 @@ func Check(b *Bundle) error {
 	case !utf8.ValidString(b.Code) || !utf8.Valid(b.SourceMap):
 		return errors.New("code and source map must be UTF-8")
 	case len(b.File) > maxFile || !printable(b.File) || path.Ext(b.File) != ".js" || strings.ContainsAny(b.File, `/\:`):
-		return fmt.Errorf("file %.80q: it is a name of at most %d bytes that ends in .js, of printable characters without / \\ and :", b.File, maxFile)
+		return fmt.Errorf("file %.80q: it is a name of at most %d bytes that ends in .js, of printable characters without /, : and \\", b.File, maxFile)
 	}
 	if len(b.SourceMap) == 0 {
 		return nil
