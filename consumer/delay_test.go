@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
@@ -158,11 +159,12 @@ func TestWaitingRetriesAreBounded(t *testing.T) {
 		}
 		return ack(e)
 	}}
-	f := start(t, nc, testConfig(), d)
-	const n = 200 // more than the window
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, testConfig(), nc.MaxPayload()))
+	const n = 200 // more than the window; they are stored before the first one runs, so that all wait at the same time
 	for i := range n {
 		publish(t, nc, events.Task, "noisy", nil, fmt.Sprint(i))
 	}
+	f := start(t, nc, testConfig(), d)
 	window := testConfig().Window
 	eventuallyStored(t, js, events.StreamSchedules, n-window/4)
 	require.Eventually(t, func() bool { return f.Stats().Waiting == window/4 }, patience, time.Millisecond)
