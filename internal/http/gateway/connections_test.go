@@ -56,17 +56,35 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	}, func(g *Gateway) { g.times.idle = patience })
 	t.Cleanup(func() { close(release) })
 	closed := func(why string) float64 { return testutil.ToFloat64(g.metrics.closed.WithLabelValues(why)) }
+	// A client may have its response before the server counts the connection as idle.
+	idle := func(n int) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			g.connections.mu.Lock()
+			defer g.connections.mu.Unlock()
+			return len(g.connections.idle.list) == n
+		}, patience, time.Millisecond)
+	}
+	runs := func() {
+		t.Helper()
+		select {
+		case <-running:
+		case <-time.After(patience):
+			t.Fatal("no request runs")
+		}
+	}
 
 	var two []net.Conn
 	for range 2 {
 		two = append(two, dialFrom(t, "127.0.0.2", addr, "/"))
 		require.True(t, served(two[len(two)-1]))
 	}
+	idle(2)
 	two = append(two, dialFrom(t, "127.0.0.2", addr, "/wait"))
-	<-running
+	runs()
 	require.EqualValues(t, 1, closed(closedIdle), "an idle one of the same client")
 	two = append(two, dialFrom(t, "127.0.0.2", addr, "/wait"))
-	<-running
+	runs()
 	require.EqualValues(t, 2, closed(closedIdle))
 	require.False(t, served(two[0]) || served(two[1]), "they are closed")
 	require.False(t, served(dialFrom(t, "127.0.0.2", addr, "/")), "its share is in use")
@@ -76,6 +94,7 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	for range 5 { // 8 in all
 		require.True(t, served(dialFrom(t, "127.0.0.9", addr, "/")), "a proxy has as many as there are")
 	}
+	idle(1)
 	require.True(t, served(dialFrom(t, "127.0.0.4", addr, "/")), "the idle one of 127.0.0.3 makes room")
 	require.EqualValues(t, []float64{1, 3}, []float64{closed(closedShare), closed(closedIdle)})
 }
