@@ -168,7 +168,7 @@ func (a *acks) confirmed(g *group, err error) {
 		}
 	}
 	now := time.Now()
-	until := now.Add(2 * a.cfg.AckWait)
+	until := now.Add(knownFor * a.cfg.AckWait)
 	if g.tries != nil {
 		a.inflight.remember(g.events, now, until)
 	}

@@ -140,6 +140,14 @@ type resent struct {
 // and later on a busy machine. When it is killed, it loses the acks since. This is 400 ms at 40 000 events a second.
 const recently = 1 << 14
 
+const (
+	// knownFor is for how many ack waits what was confirmed on the connection before is known. A server that was killed
+	// delivers it again after one. On a busy machine that may be late.
+	knownFor = 4
+	// knownConnections is for how many connections it is known: a connection may break again and again.
+	knownConnections = 4
+)
+
 // inflight is the list of all events that this process is responsible for.
 type inflight struct {
 	mu   sync.Mutex
@@ -297,6 +305,7 @@ func (t *inflight) confirmed(batch []*entry, reconnects uint64, now, until time.
 		for _, g := range t.settledRecently {
 			t.resent = append(t.resent, resent{g, until})
 		}
+		t.resent = slices.Delete(t.resent, 0, max(0, len(t.resent)-knownConnections*recently))
 		t.settledRecently, t.oldest = t.settledRecently[:0], 0
 	}
 	deliveredAgain := func(h *entry) bool { return h.ack != h.acked && h.is(acking) }

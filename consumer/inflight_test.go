@@ -54,6 +54,32 @@ func TestConfirmedEventsAreKnownForAWhile(t *testing.T) {
 	require.True(t, known(2*recently, stored))
 }
 
+// A connection that breaks again and again costs no memory: what was confirmed on the last ones is known.
+func TestWhatManyConnectionsConfirmedIsBounded(t *testing.T) {
+	t.Parallel()
+	from, stored := &source{stream: events.StreamEvents}, time.Now()
+	table := inflight{left: func(int) {}}
+	seq := uint64(0)
+	for connection := range uint64(knownConnections + 3) {
+		var batch []*entry
+		for range recently {
+			seq++
+			batch = append(batch, &entry{from: from, stored: stored,
+				event: &events.Event{Origin: events.Origin{Stream: events.StreamEvents, Seq: seq}}})
+		}
+		table.add(batch)
+		table.confirmed(batch, connection, stored, stored.Add(time.Hour))
+	}
+	require.Len(t, table.resent, knownConnections*recently)
+	known := func(seq uint64) bool {
+		_, acked := table.adopt(events.Origin{Stream: events.StreamEvents, Seq: seq}, stored, 0, stored)
+		return acked
+	}
+	require.True(t, known(seq))
+	require.True(t, known(seq-(knownConnections+1)*recently+1))
+	require.False(t, known(seq-(knownConnections+1)*recently))
+}
+
 // A server that was killed confirms acks of deliveries that it has lost, and delivers these events again. What comes
 // between an ack and its confirmation needs another ack.
 func TestDeliveryBehindItsAckIsAckedToo(t *testing.T) {
