@@ -16,7 +16,9 @@ import (
 // sweeps: a waiting event has headers of a direct get, which claim that it is the first of its stream. So the search
 // for acked messages that are still stored reads it again and again.
 func sweeps(t *testing.T, f *fleet) (harm string) {
-	f.deploy("acme", "waits", `export default { task: event => event.payload && scheduler.wait(8000) }`, "")
+	// It waits for longer than the attack goes on.
+	f.deploy("acme", "waits", `export default { task: event => event.payload && scheduler.wait(250000) }`,
+		`{"limits": {"wallMs": 300000}}`)
 	nc := f.as("acme")
 	call(t, nc, events.Task, "acme", "waits", []byte("0"))
 	js, err := jetstream.New(nc)
