@@ -101,7 +101,7 @@ func (s *Store) refuseFiles(ctx context.Context, owner string, err error) error 
 	var share *QuotaError
 	if errors.As(err, &full) || errors.As(err, &share) {
 		if err := sweepFiles(ctx, s, owner); err != nil {
-			s.cfg.Log.Warn().Err(err).Str("owner", owner).Msg("files that no version has not deleted")
+			s.cfg.Log.Warn().Err(err).Str("owner", owner).Msg("unused files of an owner could not be deleted")
 		}
 	}
 	return err
@@ -197,9 +197,6 @@ func sweepFiles(ctx context.Context, s *Store, owner string) error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,8 @@ func (r *Rates) Allow(owner string, now time.Time) (before int, ok bool) {
 	return before, true
 }
 
-// Wait uses one unit of an owner's when there is one. The error is that of ctx, or that it ends before.
+// Wait uses one unit of an owner's when there is one. The error is that of ctx, or that it ends before. An owner that
+// has all of its burst may be forgotten just before it waits: then this unit does not count.
 func (r *Rates) Wait(ctx context.Context, owner string) error {
 	r.mu.Lock()
 	u := r.use(owner, time.Now())
@@ -126,6 +127,7 @@ func (r *Rates) Len() int {
 }
 
 // use returns what an owner has used. r.mu must be held, also when units are taken: another call may forget the owner.
+// Only Wait, which waits, does without.
 func (r *Rates) use(owner string, now time.Time) *use {
 	u := r.of[owner]
 	if u == nil && len(r.of) >= max(r.sweep, keptRates) || now.Sub(r.swept) >= sweepEvery {

@@ -245,9 +245,8 @@ func (s *sharedSockets) addr() string {
 	return s.http.Addr().String()
 }
 
-// forChild returns descriptors for one child; the first is httpDescriptor. The caller closes them. It fails after
-// close.
-// Each child has its own, because close may be called while a child starts.
+// forChild returns descriptors for one child; the first is httpDescriptor. The caller closes them. It fails when
+// the socket is closed. Each child has its own, because that may happen while a child starts.
 func (s *sharedSockets) forChild() ([]*os.File, error) {
 	if s.http == nil {
 		return nil, nil

@@ -101,7 +101,7 @@ func Open(cfg config.Config, log zerolog.Logger) (*Process, error) {
 	return p, nil
 }
 
-// open does what Open does, also for a child of a supervisor.
+// open does what Open does, without the gateway, also for a child of a supervisor.
 func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err error) {
 	p = &Process{cfg: cfg, child: c, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{}),
 		granted: make(chan struct{}), routes: gateway.NewRoutes(cfg.HTTPPaths)}
