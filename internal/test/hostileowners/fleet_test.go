@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 
 // fleet is a nats-server with deploy/nats/users.conf, and processes of pinwheel with default limits.
 type fleet struct {
-	t         *testing.T
+	t         testing.TB
 	url       string // of NATS
 	server    *server.Server
 	processes []*process
@@ -72,7 +72,7 @@ type fleet struct {
 const storeVariable = "HOSTILEOWNERS_MAX_STORE"
 
 // maxStore removes storeVariable from env.
-func maxStore(t *testing.T, env []string) (bytes int64, rest []string) {
+func maxStore(t testing.TB, env []string) (bytes int64, rest []string) {
 	t.Helper()
 	for _, e := range env {
 		if text, ok := strings.CutPrefix(e, storeVariable+"="); ok {
@@ -87,7 +87,7 @@ func maxStore(t *testing.T, env []string) (bytes int64, rest []string) {
 }
 
 // openFleet starts a server and one process of pinwheel. env is added to the environment of the process.
-func openFleet(t *testing.T, env ...string) *fleet {
+func openFleet(t testing.TB, env ...string) *fleet {
 	t.Helper()
 	most, env := maxStore(t, env)
 	o, err := server.ProcessConfigFile(filepath.Join("..", "..", "..", "deploy", "nats", "users.conf"))
@@ -139,7 +139,7 @@ func (f *fleet) as(user string) *nats.Conn {
 
 // process is a running `pinwheel serve`.
 type process struct {
-	t     *testing.T
+	t     testing.TB
 	cmd   *exec.Cmd
 	admin string        // host:port
 	ready chan struct{} // closed when it takes events
@@ -313,7 +313,7 @@ func (f *fleet) deploy(owner, worker, code, manifest string, args ...string) {
 }
 
 // writeWorker writes the source of a worker to a directory of its own.
-func writeWorker(t *testing.T, worker, code string) (file string) {
+func writeWorker(t testing.TB, worker, code string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), worker+".js")
 	require.NoError(t, os.WriteFile(file, []byte(code), 0o600))
@@ -321,7 +321,7 @@ func writeWorker(t *testing.T, worker, code string) (file string) {
 }
 
 // call calls a worker as its owner, and waits for the reply.
-func call(t *testing.T, nc *nats.Conn, kind events.Kind, owner, worker string, body []byte) *events.Reply {
+func call(t testing.TB, nc *nats.Conn, kind events.Kind, owner, worker string, body []byte) *events.Reply {
 	t.Helper()
 	m, err := nc.Request(fmt.Sprintf("%s.call.%s.%s.%s", subjects, kind, owner, worker), body, patience)
 	require.NoError(t, err)
@@ -331,7 +331,7 @@ func call(t *testing.T, nc *nats.Conn, kind events.Kind, owner, worker string, b
 }
 
 // until waits until is returns true.
-func until(t *testing.T, what string, is func() bool) {
+func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	require.Eventually(t, is, patience, 20*time.Millisecond, what)
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // tryCall calls beta's worker with 100 KB, and returns the error.
-func tryCall(t *testing.T, nc *nats.Conn, owner, worker string) string {
+func tryCall(t testing.TB, nc *nats.Conn, owner, worker string) string {
 	t.Helper()
 	m, err := nc.Request(fmt.Sprintf("%s.call.task.%s.%s", subjects, owner, worker),
 		[]byte(`"`+strings.Repeat("x", 100<<10)+`"`), 20*time.Second)
