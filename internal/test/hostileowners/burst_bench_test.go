@@ -1,6 +1,7 @@
 package hostileowners
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,16 +20,17 @@ import (
 const (
 	// burstOwners owners store burstEvents events each, all at once.
 	burstOwners, burstEvents = 40, 300
-	// burstPause is the time between two events of the owner whose waiting time is measured,
-	// and burstMeasured their number.
-	burstPause, burstMeasured = 5 * time.Millisecond, 3000
+	// burstPause is the time between two events of the owner whose waiting time is measured.
+	burstPause = 5 * time.Millisecond
 )
+
+var burstMeasured = flag.Int("burst-measured", 200, "BenchmarkBurst: number of events whose waiting time is measured")
 
 // BenchmarkBurst measures how long stored events of one owner wait for their replies while 40 others store 300 events
 // each that nats.go cannot write again. "bare" is the floor: nats.go alone takes the events of the same consumers,
 // replies, and acks, with no process of Pinwheel and without dead letters.
 //
-//	go test -run xxx -bench Burst -benchtime 1x -count 3 ./internal/test/hostileowners
+//	go test -run xxx -bench Burst -benchtime 1x -count 3 ./internal/test/hostileowners -burst-measured 3000
 func BenchmarkBurst(b *testing.B) {
 	for _, name := range []string{"bare", "fleet"} {
 		b.Run(name, func(b *testing.B) {
@@ -80,8 +82,8 @@ func takeBare(b *testing.B, f *fleet) {
 // waits publishes events of beta, and the burst after the first of them. It returns how long each waited for its reply.
 func waits(b *testing.B, f *fleet, burst []natstest.Raw) []time.Duration {
 	beta, inbox := f.as("beta"), "_INBOX.beta."+strconv.Itoa(len(burst))
-	sent, waited := make([]time.Time, burstMeasured), make([]time.Duration, burstMeasured)
-	all := make(chan struct{}, burstMeasured)
+	sent, waited := make([]time.Time, *burstMeasured), make([]time.Duration, *burstMeasured)
+	all := make(chan struct{}, *burstMeasured)
 	sub, err := beta.Subscribe(inbox+".*", func(m *nats.Msg) {
 		i, err := strconv.Atoi(strings.TrimPrefix(m.Subject, inbox+"."))
 		if err == nil && waited[i] == 0 {
@@ -93,16 +95,16 @@ func waits(b *testing.B, f *fleet, burst []natstest.Raw) []time.Duration {
 	require.NoError(b, beta.Flush())
 	tick := time.NewTicker(burstPause)
 	defer tick.Stop()
-	for i := range burstMeasured {
+	for i := range *burstMeasured {
 		<-tick.C
-		if i == burstMeasured/10 && burst != nil {
+		if i == *burstMeasured/10 && burst != nil {
 			go natstest.PublishAllRaw(b, strings.Replace(f.url, "://", "://fleet:fleet-secret@", 1), burst)
 		}
 		sent[i] = time.Now()
 		require.NoError(b, beta.PublishMsg(&nats.Msg{Subject: subjects.Event(events.Task, "beta", "echo"), Data: []byte("1"),
 			Header: nats.Header{events.HeaderReplyTo: {inbox + "." + strconv.Itoa(i)}}}))
 	}
-	for range burstMeasured {
+	for range *burstMeasured {
 		<-all
 	}
 	require.NoError(b, sub.Unsubscribe())
