@@ -65,6 +65,7 @@ var goes = map[string]string{
 	"internal/process/supervisor/process.go:start":      "waits for the child process; `ended` is closed when it has ended",
 	"internal/process/supervisor/supervisor.go:any":     "one answer each into a buffered channel; they end with the context",
 	"internal/test/fleettest/fleettest.go:Start":        "tests: Stop waits for it",
+	"internal/test/fleettest/process.go:launch":         "tests: Ended is closed when it has ended, and Kill waits for it",
 	"internal/operate/cli/top.go:keys":                  "reads the terminal until the command ends",
 	"isolates/bindingcall.go:callBinding":               "a call of its run, paid for in its bytes, which ends when the run does",
 	"isolates/body.go:pullPart":                         "a call of its run, which ends when the run does",

@@ -348,8 +348,9 @@ var house = map[string]room{
 		libs: append([]string{libNATS, libNATSServer}, testLibs...)},
 	"internal/test/fleettest": {
 		rooms: []string{"internal/operate/cli", "internal/process/config", "internal/process/fleet",
-			"internal/test/natstest"},
-		libs: append([]string{libNATS, libNATSServer, libProm, libZerolog}, testLibs...),
+			"internal/process/modulecheck", "internal/test/natstest"},
+		libs: append([]string{libNATS, libNATSServer, libProm, libZerolog, "github.com/prometheus/client_model/go",
+			"github.com/prometheus/common"}, testLibs...),
 	},
 	"internal/test/compat": {
 		pure: true, tests: []string{
@@ -376,8 +377,8 @@ var house = map[string]room{
 			"internal/operate/audit", "internal/operate/cli", "internal/operate/control", "internal/operate/tail",
 			"internal/process/admin", "internal/process/config", "internal/process/crashnote", "internal/process/fleet",
 			"internal/process/inventory", "internal/process/modulecheck",
-			"internal/test/acmetest", "internal/test/natstest", "internal/test/otlptest", "internal/test/parallel",
-			"internal/test/testcert", libNATS, libNATSServer, libZerolog, libOtel + "proto/otlp",
+			"internal/test/acmetest", "internal/test/fleettest", "internal/test/natstest", "internal/test/otlptest",
+			"internal/test/parallel", "internal/test/testcert", libNATS, libNATSServer, libZerolog, libOtel + "proto/otlp",
 			"github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys", "github.com/gorilla/websocket",
 			"github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
 			"github.com/compose-spec/compose-go/v2",
@@ -394,9 +395,9 @@ var house = map[string]room{
 	"internal/test/hostileowners": {
 		tests: []string{"consumer", "consumer/deadletter", "events", "events/client", "internal/operate/cli",
 			"internal/process/config",
-			"internal/operate/control", "internal/lib/guard", "internal/process/modulecheck",
-			"internal/test/natstest", "internal/test/parallel",
-			libNATS, libNATSServer, "github.com/prometheus/common"},
+			"internal/operate/control", "internal/lib/guard",
+			"internal/test/fleettest", "internal/test/natstest", "internal/test/parallel",
+			libNATS, libNATSServer},
 	},
 
 	// External users: code that anyone could write.

@@ -44,8 +44,8 @@ func lay(t testing.TB, js jetstream.JetStream, d *events.DeadLetter) *events.Dea
 	return got
 }
 
-// house is JetStream with the assets of a fleet, and no process that takes events.
-func house(t testing.TB) (*nats.Conn, jetstream.JetStream, *deadletter.Store) {
+// assetsOf returns JetStream with the assets of a fleet, and no process that takes events.
+func assetsOf(t testing.TB) (*nats.Conn, jetstream.JetStream, *deadletter.Store) {
 	t.Helper()
 	nc := connect(t)
 	js := jetStream(t, nc)
@@ -64,7 +64,7 @@ func numbers(t testing.TB, dl *deadletter.Store, f deadletter.Filter) []uint64 {
 
 func TestDeadLettersAreChosen(t *testing.T) {
 	t.Parallel()
-	_, js, dl := house(t)
+	_, js, dl := assetsOf(t)
 	at := time.Now().Add(-time.Hour)
 	for i := range 5 {
 		n := i + 1
@@ -99,7 +99,7 @@ func TestDeadLettersAreChosen(t *testing.T) {
 
 func TestEditedLetterIsOneAndTheSame(t *testing.T) {
 	t.Parallel()
-	nc, js, dl := house(t)
+	nc, js, dl := assetsOf(t)
 	old := lay(t, js, &events.DeadLetter{
 		StreamSeq: 7, EventID: "e", Header: events.Header{"X": {"1"}, "Nats-Msg-Id": {"m"}}, Body: []byte(`{"id":1}`),
 		Replays: 2,
@@ -149,7 +149,7 @@ func TestEditedLetterIsOneAndTheSame(t *testing.T) {
 // forgotten the message id, because of the claim.
 func TestReplayPublishedTwiceRunsOnce(t *testing.T) {
 	t.Parallel()
-	nc, js, dl := house(t)
+	nc, js, dl := assetsOf(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e", Body: []byte("x")})
 	for range 3 { // the second and third publish are later than the window
 		subject, h, err := letter.Replay(subjects, events.Target{})
@@ -275,7 +275,7 @@ func TestLettersAreKnownByWhenTheirEventsWereStored(t *testing.T) {
 
 func TestReplayElsewhereEditedAndDry(t *testing.T) {
 	t.Parallel()
-	nc, js, dl := house(t)
+	nc, js, dl := assetsOf(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 3, EventID: "e", Body: []byte(`{"a":1}`), Replays: 3,
 		Header: events.Header{"Worker-Version": {"1"}}})
 	o := deadletter.ReplayOptions{MaxReplays: 3, DryRun: true}
@@ -302,7 +302,7 @@ func TestReplayElsewhereEditedAndDry(t *testing.T) {
 
 func TestReplayAllIsCancelledBetweenLetters(t *testing.T) {
 	t.Parallel()
-	_, js, dl := house(t)
+	_, js, dl := assetsOf(t)
 	for i := range 5 {
 		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1)})
 	}
@@ -330,7 +330,7 @@ func TestReplayAllIsCancelledBetweenLetters(t *testing.T) {
 
 func TestExportedLettersComeBackOnce(t *testing.T) {
 	t.Parallel()
-	_, js, dl := house(t)
+	_, js, dl := assetsOf(t)
 	for i := range 4 {
 		lay(t, js, &events.DeadLetter{
 			StreamSeq: uint64(i + 1), EventID: fmt.Sprint(i), Body: []byte{byte(i), 0xff, '\n'},
@@ -382,7 +382,7 @@ func TestExportedLettersComeBackOnce(t *testing.T) {
 // A replayed letter that is imported again can be replayed again.
 func TestImportedLetterMayBeReplayedAgain(t *testing.T) {
 	t.Parallel()
-	nc, js, dl := house(t)
+	nc, js, dl := assetsOf(t)
 	lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e"})
 	var file bytes.Buffer
 	_, err := dl.Export(t.Context(), deadletter.Selection{}, &file, nil)
@@ -403,7 +403,7 @@ func TestImportedLetterMayBeReplayedAgain(t *testing.T) {
 // allows it.
 func TestStreamOfBeforeLearnsToReplaceLetters(t *testing.T) {
 	t.Parallel()
-	nc, js, dl := house(t)
+	nc, js, dl := assetsOf(t)
 	s, err := js.Stream(t.Context(), events.StreamDead)
 	require.NoError(t, err)
 	cfg := s.CachedInfo().Config

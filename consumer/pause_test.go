@@ -14,7 +14,7 @@ import (
 // The last tick of a schedule is a tick: neither the moment of its deploy nor that of a pause or of its end.
 func TestPausesAreNoTicks(t *testing.T) {
 	t.Parallel()
-	_, js, _ := house(t)
+	_, js, _ := assetsOf(t)
 	book := schedule.NewStore(js, subjects)
 	s := events.Schedule{Name: "night", Cron: "@every 1h"}
 	w := events.Only(&events.Worker{Owner: "acme", Name: "w", Number: 1, DeployedAt: time.Now().Add(-time.Minute),

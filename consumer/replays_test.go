@@ -29,7 +29,7 @@ func replays(t testing.TB, dl *deadletter.Store, f deadletter.ReplayFilter) []*d
 // For each replay it is known whether it waits, runs, or how it ended.
 func TestHowReplaysEnd(t *testing.T) {
 	t.Parallel()
-	nc, js, dl := house(t)
+	nc, js, dl := assetsOf(t)
 	letters := map[string]*events.DeadLetter{}
 	for i, body := range []string{"ok", "once", "error", "again", "never", "late"} {
 		owner := "acme"
@@ -110,7 +110,7 @@ func TestHowReplaysEnd(t *testing.T) {
 // A replay whose event was removed before a process took it is unknown.
 func TestReplayOfWhichNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	_, js, dl := house(t)
+	_, js, dl := assetsOf(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e"})
 	require.NoError(t, dl.Replay(t.Context(), letter, deadletter.ReplayOptions{}))
 	s, err := js.Stream(t.Context(), events.StreamEvents)
@@ -122,7 +122,7 @@ func TestReplayOfWhichNothingIsLeft(t *testing.T) {
 // A letter whose worker or version is not there is not replayed, and nothing is published.
 func TestReplayForNobodyIsRefused(t *testing.T) {
 	t.Parallel()
-	_, js, dl := house(t)
+	_, js, dl := assetsOf(t)
 	letter := lay(t, js, &events.DeadLetter{StreamSeq: 1, EventID: "e",
 		Header: events.Header{events.HeaderWorkerVersion: {"7"}}})
 	var asked []string
@@ -145,7 +145,7 @@ func TestReplayForNobodyIsRefused(t *testing.T) {
 // A client without the permission to note replays can replay, and waits only once.
 func TestReplaysThatCannotBeNoted(t *testing.T) {
 	t.Parallel()
-	_, js, dl := house(t)
+	_, js, dl := assetsOf(t)
 	require.NoError(t, js.DeleteKeyValue(t.Context(), events.BucketAttempts))
 	for i := range 3 {
 		lay(t, js, &events.DeadLetter{StreamSeq: uint64(i + 1), EventID: fmt.Sprint(i)})
@@ -163,7 +163,7 @@ func TestReplaysThatCannotBeNoted(t *testing.T) {
 // As many replays of an owner are remembered as claims.
 func TestReplaysOfAnOwnerAreBounded(t *testing.T) {
 	t.Parallel()
-	_, js, dl := house(t)
+	_, js, dl := assetsOf(t)
 	const most = 10_000
 	var last jetstream.PubAckFuture
 	for i := range most + 5 {

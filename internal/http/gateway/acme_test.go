@@ -17,7 +17,7 @@ func TestHostsWithCertificates(t *testing.T) {
 		change(w)
 		return events.Only(w)
 	}
-	workers := &house{installed: map[string]events.Installation{
+	workers := &backend{installed: map[string]events.Installation{
 		"acme/site":  only("acme", "site", func(w *events.Worker) { w.Handlers = []events.Kind{events.Fetch} }),
 		"acme/files": only("acme", "files", func(w *events.Worker) { w.Assets = &events.Assets{} }),
 		"acme/off": only("acme", "off", func(w *events.Worker) {

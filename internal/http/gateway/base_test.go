@@ -35,7 +35,7 @@ func based(t *testing.T, cfg Config, h *events.HTTP) (*seen, string) {
 	w := version(2, h)
 	w.Assets, w.Handlers = &events.Assets{Files: filesOf2, NotFound: events.NotFoundSPA}, []events.Kind{events.Fetch}
 	s := &seen{}
-	_, addr := open(t, cfg, s.handle, (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w).in,
+	_, addr := open(t, cfg, s.handle, (&backend{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w).in,
 		func(g *Gateway) { g.Files = files })
 	return s, addr
 }

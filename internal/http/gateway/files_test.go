@@ -96,7 +96,7 @@ func openSite(t *testing.T, files *memoryFiles, a *events.Assets, handlers ...ev
 	w.Assets, w.Handlers = a, handlers
 	old := version(1, nil)
 	old.Assets = &events.Assets{Files: filesOf1}
-	h := (&house{}).only(old, w)
+	h := (&backend{}).only(old, w)
 	s := &seen{}
 	_, addr := open(t, domain, s.handle, h.in, func(g *Gateway) { g.Files = files })
 	return s, addr

@@ -100,7 +100,7 @@ func TestFilesOfFormerVersions(t *testing.T) {
 				c.change(v)
 			}
 			s := &seen{}
-			_, addr := open(t, domain, s.handle, (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(list...).in,
+			_, addr := open(t, domain, s.handle, (&backend{secrets: map[string]string{"TOKEN": "s3cret"}}).only(list...).in,
 				func(g *Gateway) { g.Files = files })
 			if c.path == "" {
 				c.path = path

@@ -84,7 +84,7 @@ func TestPathsAndWhoDecides(t *testing.T) {
 				w.HTTP = &events.HTTP{Auth: "TOKEN", Public: events.PublicPaths{"GET": c.public}}
 			}
 			s := &seen{}
-			_, addr := open(t, domain, s.handle, (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w).in,
+			_, addr := open(t, domain, s.handle, (&backend{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w).in,
 				func(g *Gateway) { g.Files = planFiles() })
 			for _, f := range pathForms {
 				r := getFile(t, addr, f.path)
@@ -131,7 +131,7 @@ func TestGuardedPages(t *testing.T) {
 	} {
 		w := version(2, nil)
 		w.Assets, w.Handlers = &events.Assets{Files: filesOf2, WorkerFirst: c.first, NotFound: c.how}, c.handlers
-		_, addr := open(t, domain, (&seen{}).handle, (&house{}).only(w).in, func(g *Gateway) { g.Files = planFiles() })
+		_, addr := open(t, domain, (&seen{}).handle, (&backend{}).only(w).in, func(g *Gateway) { g.Files = planFiles() })
 		require.Equal(t, c.want, text(t, getFile(t, addr, c.path, "Sec-Fetch-Mode", "navigate")), c)
 	}
 }
@@ -180,7 +180,7 @@ func FuzzGuardedFiles(f *testing.F) {
 		files.lists[w.Assets.Files] = files.lists[filesOf2]
 		ran := false
 		g := newGateway(t, domain, answers(func(*events.Event) { ran = true }))
-		g.Workers = (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w)
+		g.Workers = (&backend{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w)
 		g.Files = files
 		rec := httptest.NewRecorder()
 		g.ServeHTTP(rec, r)

@@ -57,10 +57,10 @@ func TestRequestLog(t *testing.T) {
 		return &events.Reply{Status: status, Headers: []string{"content-type", "text/plain", "set-cookie", "id=secret"},
 			Body: append([]byte("got "), e.Body...), Version: "1-aaaaaaaaaaaa"}
 	}
-	var h *house
+	var h *backend
 	var access written
 	_, addr := open(t, domain, answer, func(g *Gateway) {
-		h = &house{}
+		h = &backend{}
 		h.in(g)
 		g.lines = newRequestLog(out)
 		g.log = zerolog.New(&access)
@@ -151,8 +151,8 @@ func TestRequestLogIsLimited(t *testing.T) {
 // A worker with http.enabled: false has no address, and neither have its former versions.
 func TestDisabled(t *testing.T) {
 	no, s := false, &seen{}
-	var h *house
-	_, addr := open(t, domain, s.handle, func(g *Gateway) { h = &house{}; h.in(g) })
+	var h *backend
+	_, addr := open(t, domain, s.handle, func(g *Gateway) { h = &backend{}; h.in(g) })
 	ask := func(host string) int {
 		return raw(t, addr, "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n", 1)[0].StatusCode
 	}

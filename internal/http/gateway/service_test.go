@@ -32,7 +32,7 @@ const shop = "shop--acme.w.test"
 
 func TestToken(t *testing.T) {
 	t.Parallel()
-	h := &house{secrets: map[string]string{"TOKEN": "s3cret"}}
+	h := &backend{secrets: map[string]string{"TOKEN": "s3cret"}}
 	one := version(1, &events.HTTP{Previews: true})
 	two := version(2, &events.HTTP{Previews: true, Auth: "TOKEN",
 		Public: events.PublicPaths{"GET": {"/health", "/hooks/:id/*"}, "*": {"/open"}}})
@@ -92,7 +92,7 @@ func TestToken(t *testing.T) {
 // The version that says how a request is answered is the one that runs it, for each key of a split.
 func TestSplitChoosesOnce(t *testing.T) {
 	t.Parallel()
-	h := (&house{secrets: map[string]string{"TOKEN": "s3cret"}}).only(version(1, &events.HTTP{Previews: true}),
+	h := (&backend{secrets: map[string]string{"TOKEN": "s3cret"}}).only(version(1, &events.HTTP{Previews: true}),
 		version(2, &events.HTTP{Previews: true, Auth: "TOKEN"}))
 	in := h.installed["acme/shop"]
 	in.Deployment.Split = []events.Share{{Version: in.Versions[0].Version, Percent: 50},
@@ -124,7 +124,7 @@ func TestSplitChoosesOnce(t *testing.T) {
 func TestNoSuchWorker(t *testing.T) {
 	t.Parallel()
 	var s seen
-	_, addr := open(t, domain, s.handle, (&house{}).only(version(1, nil)).in)
+	_, addr := open(t, domain, s.handle, (&backend{}).only(version(1, nil)).in)
 	for _, host := range []string{"none--acme.w.test", "shop--beta.w.test"} {
 		status, body, _ := ask(t, addr, "GET", host, "/")
 		require.Equal(t, []any{404, "no worker has this address\n"}, []any{status, body}, host)
@@ -139,7 +139,7 @@ func TestPreviews(t *testing.T) {
 	var s seen
 	on := &events.HTTP{Previews: true}
 	one, two := version(1, on), version(2, on)
-	h := (&house{}).only(one, two)
+	h := (&backend{}).only(one, two)
 	_, addr := open(t, domain, s.handle, h.in)
 	runs := func(host string) string {
 		t.Helper()
@@ -201,7 +201,7 @@ func TestPreviews(t *testing.T) {
 func TestCORS(t *testing.T) {
 	t.Parallel()
 	var s seen
-	h := &house{}
+	h := &backend{}
 	g, addr := open(t, domain, func(e *events.Event) *events.Reply {
 		r := s.handle(e)
 		r.Headers = append(r.Headers, "vary", "Accept", "access-control-allow-origin", "https://evil.example",
@@ -286,7 +286,7 @@ func TestCORS(t *testing.T) {
 func TestMaxBodyOfAWorker(t *testing.T) {
 	t.Parallel()
 	var s seen
-	h := (&house{}).only(version(1, &events.HTTP{MaxBody: 10}))
+	h := (&backend{}).only(version(1, &events.HTTP{MaxBody: 10}))
 	_, addr := open(t, Config{Domain: "w.test", MaxBody: 20}, s.handle, h.in)
 	post := func(length int) int {
 		list := raw(t, addr, fmt.Sprintf("POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", shop, length, strings.Repeat("x", length)),
@@ -300,7 +300,7 @@ func TestMaxBodyOfAWorker(t *testing.T) {
 
 func TestStored(t *testing.T) {
 	t.Parallel()
-	h := (&house{}).only(version(1, &events.HTTP{Delivery: events.DeliverStored}))
+	h := (&backend{}).only(version(1, &events.HTTP{Delivery: events.DeliverStored}))
 	var s seen
 	_, addr := open(t, domain, s.handle, h.in)
 	post := func(body string, header ...string) *http.Response {
@@ -366,7 +366,7 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
 func TestAccepted(t *testing.T) {
 	t.Parallel()
-	h := (&house{}).only(version(1, &events.HTTP{Delivery: events.DeliverAccepted}))
+	h := (&backend{}).only(version(1, &events.HTTP{Delivery: events.DeliverAccepted}))
 	var s seen
 	_, addr := open(t, domain, s.handle, h.in)
 	list := raw(t, addr, "POST / HTTP/1.1\r\nHost: "+shop+"\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc", 1)
@@ -385,7 +385,7 @@ func TestAccepted(t *testing.T) {
 func TestStoredUnderAnotherID(t *testing.T) {
 	t.Parallel()
 	for _, delivery := range []events.Delivery{events.DeliverAccepted, events.DeliverStored} {
-		h := (&house{}).only(version(1, &events.HTTP{Delivery: delivery}))
+		h := (&backend{}).only(version(1, &events.HTTP{Delivery: delivery}))
 		h.reply = func(client.Request, string) (*events.Reply, io.ReadCloser, error) {
 			return &events.Reply{Status: 202, Version: "1-aaaaaaaaaaaa"}, io.NopCloser(strings.NewReader("")), nil
 		}

@@ -54,8 +54,8 @@ func TestACME(t *testing.T) {
 	port := natstest.FreePort(t)
 	ca := acmetest.Start(t, port, ninetyDays)
 	key, _ := newKey(t)
-	open := func(port int) *house {
-		return openHouse(t, func(c *config.Config) {
+	open := func(port int) *testFleet {
+		return openFleet(t, func(c *config.Config) {
 			c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", config.List{
 				"_INBOX.{owner}."}, 64<<20
 			c.HTTPAddr, c.HTTPDomain, c.SecretsKey = fmt.Sprintf("127.0.0.1:%d", port), "w.test", key
@@ -64,7 +64,7 @@ func TestACME(t *testing.T) {
 		})
 	}
 	a, b := open(0), open(port)
-	ask := func(h *house, host string) (string, string, error) { return secure(ca, h.fleet.HTTPAddr(), host) }
+	ask := func(h *testFleet, host string) (string, string, error) { return secure(ca, h.fleet.HTTPAddr(), host) }
 	dir := t.TempDir()
 	path := filepath.Join(dir, "shop.js")
 	require.NoError(t, os.WriteFile(path, []byte(`export default { fetch: () => new Response("shop") }`), 0o600))
@@ -77,7 +77,7 @@ func TestACME(t *testing.T) {
 
 	for _, host := range []string{"shop--acme.w.test", "shop.acme.example"} {
 		serials := map[string]bool{}
-		for _, h := range []*house{a, b} { // either may hear later which hosts the owner has
+		for _, h := range []*testFleet{a, b} { // either may hear later which hosts the owner has
 			require.Eventually(t, func() bool {
 				body, serial, err := ask(h, host)
 				if err == nil {
@@ -117,7 +117,7 @@ func TestACMENeedsAKey(t *testing.T) {
 // A fleet without ACME has no bucket for it.
 func TestNoACME(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	_, err := h.js.KeyValue(t.Context(), certificates.Bucket)
 	require.ErrorIs(t, err, jetstream.ErrBucketNotFound)
 }
@@ -129,11 +129,11 @@ func TestSupervisedACME(t *testing.T) {
 	ca := acmetest.Start(t, port, ninetyDays)
 	key, _ := newKey(t)
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	s := startTower(t, "PINWHEEL_HTTP_ADDR="+addr, "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_ACME="+ca.Directory,
+	s := supervise(t, "PINWHEEL_HTTP_ADDR="+addr, "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_ACME="+ca.Directory,
 		"PINWHEEL_HTTP_ACME_CA="+ca.RootsFile, "PINWHEEL_SECRETS_KEY="+key,
 		"PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t))
-	h := &house{t: t}
-	h.connect(s.url)
+	h := &testFleet{t: t}
+	h.connect(s.URL)
 	h.deploy("acme", "w", `export default { fetch: () => new Response("hello") }`)
 	s.installed()
 	serials := map[string]bool{}

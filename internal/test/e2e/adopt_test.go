@@ -26,7 +26,7 @@ import (
 func TestAProcessWithSmallerSizesDeletesNothing(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	h := openHouse(t, func(c *config.Config) { c.NatsURL, c.DeadLetterBytes = srv.URL(), 64<<20 })
+	h := openFleet(t, func(c *config.Config) { c.NatsURL, c.DeadLetterBytes = srv.URL(), 64<<20 })
 	js := h.js
 	const letters = 1500
 	for i := range letters {

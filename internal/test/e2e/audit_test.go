@@ -13,7 +13,7 @@ import (
 )
 
 // changes lists the audit stream.
-func (h *house) changes() (list []audit.Record) {
+func (h *testFleet) changes() (list []audit.Record) {
 	h.t.Helper()
 	for r, err := range audit.New(h.js, "pinwheel").List(h.t.Context(), audit.Filter{}) {
 		require.NoError(h.t, err)
@@ -26,7 +26,7 @@ func (h *house) changes() (list []audit.Record) {
 // that change nothing are not.
 func TestChangesAreRecorded(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, func(c *config.Config) { c.Control = config.ControlByPermissions })
+	h := openFleet(t, func(c *config.Config) { c.Control = config.ControlByPermissions })
 	h.deploy("acme", "w", doorWorker, doorManifest)
 	id := h.layFor("acme")
 	h.ask("owners.set", `{"owner":"acme","policy":{"weight":2}}`)
@@ -80,8 +80,8 @@ func TestChangesAreRecorded(t *testing.T) {
 // A drain is recorded before the process ends.
 func TestADrainIsRecorded(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
-	second := openHouse(t, withToken, func(c *config.Config) { c.NatsURL = h.fleet.URL() })
+	h := openFleet(t)
+	second := openFleet(t, withToken, func(c *config.Config) { c.NatsURL = h.fleet.URL() })
 	second.control("drain", `{"all":true}`)
 	second.stop()
 	require.Eventually(t, func() bool {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -27,7 +28,7 @@ type told struct {
 // tellBatch is JavaScript that tells of the batch.
 const tellBatch = `console.log(JSON.stringify(batch.messages.map((m) => [m.id, m.attempts])));`
 
-func (h *house) listen(owner, worker string) *told {
+func (h *testFleet) listen(owner, worker string) *told {
 	h.t.Helper()
 	b := &told{runs: map[string][]string{}}
 	sub, err := h.nc.Subscribe("pinwheel.logs."+owner+"."+worker, func(m *nats.Msg) {
@@ -74,7 +75,7 @@ func (b *told) all() [][]string {
 
 func TestQueueHandlerDecidesAboutEachMessage(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	b := h.listen("acme", "jobs")
 	h.deploy("acme", "jobs", `export default { async queue(batch, env, ctx) {
 		`+tellBatch+`
@@ -131,7 +132,7 @@ func TestQueueHandlerDecidesAboutEachMessage(t *testing.T) {
 func TestPoisonAmongTenThousand(t *testing.T) {
 	t.Parallel()
 	const n, poison = 10_000, 6170
-	h := openHouse(t)
+	h := openFleet(t)
 	b := h.listen("acme", "jobs")
 	h.deploy("acme", "jobs", `export default { queue(batch) {
 		`+tellBatch+`
@@ -176,8 +177,8 @@ func TestPoisonAmongTenThousand(t *testing.T) {
 func TestKilledDuringABatch(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	victim := startProcess(t, srv.URL(), shortLease)
-	h := &house{t: t}
+	victim := fleettest.Serve(t, srv.URL(), shortLease)
+	h := &testFleet{t: t}
 	h.connect(srv.URL())
 	b := h.listen("acme", "count")
 	h.deploy("acme", "count", `export default { async queue(batch) {
@@ -187,8 +188,8 @@ func TestKilledDuringABatch(t *testing.T) {
 	replies := h.publishCounted(20)
 	require.Eventually(t, func() bool { return len(b.all()) > 0 }, patience, time.Millisecond)
 	require.Len(t, b.all()[0], 20)
-	require.NoError(t, victim.Process.Kill())
-	startProcess(t, srv.URL(), shortLease)
+	victim.Kill()
+	fleettest.Serve(t, srv.URL(), shortLease)
 	for range 20 {
 		select {
 		case m := <-replies:
@@ -212,7 +213,7 @@ func TestDrainAndDeployWhileGathering(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
 	with := func(c *config.Config) { c.NatsURL = srv.URL() }
-	h := openHouse(t, with)
+	h := openFleet(t, with)
 	b := h.listen("acme", "jobs")
 	code := `export default { queue(batch) {` + tellBatch + `} }`
 	h.deploy("acme", "jobs", code, `{"batch": {"maxSize": 50, "maxWaitMs": "1m"}}`)
@@ -234,7 +235,7 @@ func TestDrainAndDeployWhileGathering(t *testing.T) {
 	h.deploy("acme", "jobs", code+"// 3", `{"batch": {"maxSize": 50, "maxWaitMs": "1m"}}`)
 	last := send()
 	h.stop()
-	other := openHouse(t, with)
+	other := openFleet(t, with)
 	fourth := other.deploy("acme", "jobs", code+"// 4", `{"batch": {"maxSize": 50, "maxWaitMs": "100ms"}}`)
 	for _, c := range last {
 		r := other.reply(c)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -77,15 +78,15 @@ type load struct {
 // startLoad starts the process. Its profiles are at admin.
 func startLoad(t testing.TB, owners int, admin string) *load {
 	srv := natstest.Start(t)
-	h := &house{t: t}
+	h := &testFleet{t: t}
 	h.connect(srv.URL())
-	p := startProcess(t, srv.URL(), "PINWHEEL_WINDOW=4096", "PINWHEEL_PROFILING=true", "PINWHEEL_ADMIN_ADDR="+admin)
+	p := fleettest.Serve(t, srv.URL(), "PINWHEEL_WINDOW=4096", "PINWHEEL_PROFILING=true", "PINWHEEL_ADMIN_ADDR="+admin)
 	for i := range owners {
 		h.deploy(fmt.Sprintf("owner%d", i), "order", benchWorker)
 	}
 	js, err := jetstream.New(h.nc, jetstream.WithPublishAsyncMaxPending(2000))
 	require.NoError(t, err)
-	l := &load{TB: t, js: js, pid: p.Process.Pid, owners: owners, replies: make(chan *nats.Msg, 1<<16)}
+	l := &load{TB: t, js: js, pid: p.PID(), owners: owners, replies: make(chan *nats.Msg, 1<<16)}
 	_, err = h.nc.ChanSubscribe("_INBOX.bench.*", l.replies)
 	require.NoError(t, err)
 	require.NoError(t, h.nc.Flush())
@@ -156,7 +157,7 @@ func BenchmarkHTTP(b *testing.B) {
 
 func benchmarkHTTP(b *testing.B, owners int) {
 	srv := natstest.Start(b)
-	h := &house{t: b}
+	h := &testFleet{t: b}
 	h.connect(srv.URL())
 	p, addr := startWeb(b, srv.URL(), "PINWHEEL_PROFILING=true", "PINWHEEL_ADMIN_ADDR="+os.Getenv("BENCH_ADMIN"),
 		"PINWHEEL_HTTP_LOG="+cmp.Or(os.Getenv("BENCH_HTTP_LOG"), "false"))
@@ -189,18 +190,18 @@ func benchmarkHTTP(b *testing.B, owners int) {
 		next.Store(0)
 	}
 	ask(int64(20 * owners))
-	cpu := processCPU(b, p.Pid)
+	cpu := processCPU(b, p.PID())
 	b.ResetTimer()
 	ask(int64(b.N))
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
-	b.ReportMetric(float64((processCPU(b, p.Pid)-cpu).Nanoseconds())/1e3/float64(b.N), "cpu-µs/request")
+	b.ReportMetric(float64((processCPU(b, p.PID())-cpu).Nanoseconds())/1e3/float64(b.N), "cpu-µs/request")
 }
 
 // BenchmarkSendBatch has a handler send 10 000 tasks to itself, 100 at a time, and some batches at once. They wait
 // until it has ended, and what they take then is not measured.
 func BenchmarkSendBatch(b *testing.B) {
-	h := openHouse(b)
+	h := openFleet(b)
 	h.fleet.SetPolicy("acme", events.Policy{MaxRunning: 1})
 	h.deploy("acme", "w", `export default { task() {}, async fetch(r, env) {
 		const messages = Array.from({ length: 100 }, (_, i) => ({ body: { order: i, note: "a task of some bytes" } }));

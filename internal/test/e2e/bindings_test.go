@@ -15,7 +15,7 @@ import (
 // see it.
 func TestKVBinding(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	const kv = `{"kv": {"KV": "space"}, "limits": {"cpuMs": 60000}}`
 	h.deploy("acme", "w", `export default {
 		async task({ payload }, env) { await env.KV.put("k", payload.value, { metadata: { by: "task" } }); return await env.KV.getWithMetadata("k") },
@@ -32,7 +32,7 @@ func TestKVBinding(t *testing.T) {
 // What an owner stores beyond its bytes is an error of its own.
 func TestKVBindingIsBounded(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	const fill = `export default { async fetch(r, env) {
 		try { for (let i = 0; i < 100; i++) await env.KV.put("k" + i, "v".repeat(500 * 1024)) } catch (e) { return new Response(e.message) }
 		return new Response("all stored");
@@ -48,7 +48,7 @@ func TestKVBindingIsBounded(t *testing.T) {
 // it puts and gets.
 func TestObjectsBinding(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	const manifest = `{"objects": {"R2": "files"}, "limits": {"cpuMs": 60000}}`
 	h.deploy("acme", "w", `export default { async fetch(r, env) {
 		const kept = await env.R2.put("dir/k", "v".repeat(300000), { httpMetadata: { contentType: "text/css" }, customMetadata: { by: "fetch" } });
@@ -70,7 +70,7 @@ func TestObjectsBinding(t *testing.T) {
 // The largest object is put and got with the default limits of memory.
 func TestLargestObject(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	const manifest = `{"objects": {"R2": "files"}, "limits": {"cpuMs": 60000, "wallMs": 300000}}`
 	h.deploy("acme", "put", `export default { async fetch(r, env) { return Response.json((await env.R2.put("k", new Uint8Array(25 << 20).fill(7))).size) } }`, manifest)
 	h.deploy("acme", "more", `export default { async fetch(r, env) {
@@ -89,7 +89,7 @@ func TestLargestObject(t *testing.T) {
 // The tasks of a batch reach their worker, each with its body, its type and its headers.
 func TestQueueBatch(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("acme", "jobs", `export default {
 		async task(event, env) { await env.KV.put("task:" + event.headers.get("x-n"), JSON.stringify([event.payload, event.headers.get("content-type")])) },
 		async fetch(r, env) {
@@ -116,7 +116,7 @@ func TestQueueBatch(t *testing.T) {
 // A batch is admitted as a whole, or none of it.
 func TestQueueBatchHasARate(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.fleet.SetPolicy("acme", events.Policy{Sends: 10})
 	h.deploy("acme", "w", `export default { task() {}, async fetch(r, env) {
 		const batch = (n) => env.SELF.sendBatch(Array(n).fill({ body: 1 })).then(() => "sent", (e) => e.message);
@@ -129,7 +129,7 @@ func TestQueueBatchHasARate(t *testing.T) {
 // A handler publishes and asks where its manifest and its owner's policy let it, and a narrower policy holds at once.
 func TestNATSBinding(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	sub, err := h.nc.SubscribeSync("orders.>")
 	require.NoError(t, err)
 	_, err = h.nc.Subscribe("billing.pay", func(m *nats.Msg) {

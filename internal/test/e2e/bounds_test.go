@@ -31,7 +31,7 @@ func noise(n byte, bytes int) string {
 func TestAFullBucketOfFilesRefusesThem(t *testing.T) {
 	t.Parallel()
 	url := natstest.StartConfigured(t, "../../../deploy/nats/users.conf")
-	h := openHouse(t, func(c *config.Config) {
+	h := openFleet(t, func(c *config.Config) {
 		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes = url, "fleet", "fleet-secret", config.List{"_INBOX.{owner}."}
 		c.MaxBytes, c.AssetsMaxBytes = 256<<20, 1<<20
 	})
@@ -112,7 +112,7 @@ func TestAnOlderFleetGetsBounds(t *testing.T) {
 	for stream := range bounds {
 		none[stream] = -1
 	}
-	h := openHouse(t, func(c *config.Config) { *c = cfg; c.NatsURL = srv.URL() })
+	h := openFleet(t, func(c *config.Config) { *c = cfg; c.NatsURL = srv.URL() })
 	require.Equal(t, none, has(), "nothing that starts takes room away")
 	h.deploy("acme", "w", `export default { fetch: () => new Response("there") }`)
 	h.deployDir(project(t, "", map[string]string{"pinwheel.json": `{"name": "site", "assets": {"directory": "dist"}}`,

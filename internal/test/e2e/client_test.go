@@ -17,7 +17,7 @@ import (
 // without.
 func TestControlClient(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withToken, func(c *config.Config) { c.AllowPrivateAddresses = config.List{"10.0.0.0/8"} })
+	h := openFleet(t, withToken, func(c *config.Config) { c.AllowPrivateAddresses = config.List{"10.0.0.0/8"} })
 	c := control.NewClient(h.nc, "pinwheel", controlToken)
 	h.deploy("acme", "w", `export default { task: (e) => e.payload, scheduled() {} }`, `{"schedules": [{"name": "night", "cron": "0 3 * * *"}]}`)
 	h.lay(3)

@@ -12,6 +12,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -41,7 +42,7 @@ func TestComposeFile(t *testing.T) {
 			env = append(env, name+"="+*value)
 		}
 	}
-	startProcess(t, srv.URL(), env...)
+	fleettest.Serve(t, srv.URL(), env...)
 	require.Eventually(t, func() bool { return exec.Command(check[0], check[1:]...).Run() == nil }, patience, tick)
 	srv.Close()
 	require.Eventually(t, func() bool { return exec.Command(check[0], check[1:]...).Run() != nil }, patience, tick,

@@ -16,11 +16,11 @@ import (
 )
 
 // twoHouses returns two processes of a fleet that know each other.
-func twoHouses(t *testing.T) (first, second *house) {
+func twoHouses(t *testing.T) (first, second *testFleet) {
 	t.Helper()
-	first = openHouse(t, withToken)
-	second = openHouse(t, withToken, func(c *config.Config) { c.NatsURL = first.fleet.URL() })
-	for _, h := range []*house{first, second} {
+	first = openFleet(t, withToken)
+	second = openFleet(t, withToken, func(c *config.Config) { c.NatsURL = first.fleet.URL() })
+	for _, h := range []*testFleet{first, second} {
 		require.Eventually(t, func() bool { return h.processes() == 2 }, patience, patience/1000)
 	}
 	return first, second
@@ -110,7 +110,7 @@ func TestResetReachesAllProcesses(t *testing.T) {
 	t.Parallel()
 	first, second := twoHouses(t)
 	first.deploy("acme", "w", `export default { fetch: () => new Response("") }`)
-	contexts := func(h *house) int {
+	contexts := func(h *testFleet) int {
 		for _, w := range h.fleet.Stats().Workers {
 			if w.Worker == "acme/w" {
 				return w.Contexts

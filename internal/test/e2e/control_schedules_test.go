@@ -12,7 +12,7 @@ import (
 
 func TestControlSchedules(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withToken)
+	h := openFleet(t, withToken)
 	code := `export default { scheduled() {}, task() {} }`
 	h.deploy("acme", "w", code, `{"schedules": [{"name": "night", "cron": "0 3 * * *", "timeZone": "Europe/Berlin"}, {"name": "yearly", "cron": "@yearly"}]}`)
 	h.deploy("acme", "x", code, `{"schedules": [{"cron": "@hourly"}]}`)
@@ -56,7 +56,7 @@ func TestControlSchedules(t *testing.T) {
 
 func TestControlWaitingEvents(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withToken)
+	h := openFleet(t, withToken)
 	h.deploy("acme", "w", `export default { task() {} }`)
 	for i := range 3 {
 		h.send(events.Task, "acme/w", "secret", events.HeaderEventID, fmt.Sprint("e", i), events.HeaderDeliverAfter, "1h")
@@ -88,7 +88,7 @@ func TestControlWaitingEvents(t *testing.T) {
 
 func TestControlScheduleRequestsThatAreWrong(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withToken)
+	h := openFleet(t, withToken)
 	h.deploy("acme", "w", `export default { scheduled() {} }`, `{"schedules": [{"name": "night", "cron": "@daily"}]}`)
 	for _, c := range [][3]string{
 		{"schedules.list", `{"owner":"a.b"}`, `400 owner "a.b": a name is`},

@@ -23,7 +23,7 @@ const controlToken = "a-token-that-is-long-enough"
 func withToken(c *config.Config) { c.ControlToken = controlToken }
 
 // control sends a request to an endpoint with the token. It returns the answer, or its error as "CODE text".
-func (h *house) control(name, body string, header ...string) (answer map[string]any, failure string) {
+func (h *testFleet) control(name, body string, header ...string) (answer map[string]any, failure string) {
 	h.t.Helper()
 	m := nats.NewMsg("pinwheel.control." + name)
 	m.Data = []byte(body)
@@ -43,7 +43,7 @@ func (h *house) control(name, body string, header ...string) (answer map[string]
 	return answer, ""
 }
 
-func (h *house) ask(name, body string) map[string]any {
+func (h *testFleet) ask(name, body string) map[string]any {
 	h.t.Helper()
 	answer, failure := h.control(name, body)
 	require.Empty(h.t, failure, name)
@@ -51,10 +51,10 @@ func (h *house) ask(name, body string) map[string]any {
 }
 
 // id is the name of the process as a service, by which its jobs are found.
-func (h *house) id() string { return ask[micro.Info](h, "$SRV.INFO.pinwheel", 1)[0].ID }
+func (h *testFleet) id() string { return ask[micro.Info](h, "$SRV.INFO.pinwheel", 1)[0].ID }
 
 // lay stores n dead letters of acme/gone and returns the API to them.
-func (h *house) lay(n int) *deadletter.Store {
+func (h *testFleet) lay(n int) *deadletter.Store {
 	h.t.Helper()
 	s := events.Subjects(events.DefaultPrefix)
 	for i := range n {
@@ -72,7 +72,7 @@ func (h *house) lay(n int) *deadletter.Store {
 }
 
 // ended waits until a job has ended.
-func (h *house) ended(job any) map[string]any {
+func (h *testFleet) ended(job any) map[string]any {
 	h.t.Helper()
 	var state map[string]any
 	require.Eventually(h.t, func() bool {
@@ -84,7 +84,7 @@ func (h *house) ended(job any) map[string]any {
 
 func TestControlIsGuarded(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	guarded, open := 0, 0
 	for _, e := range ask[micro.Info](h, "$SRV.INFO.pinwheel", 1)[0].Endpoints {
 		name := strings.TrimPrefix(e.Subject, "pinwheel.control.")
@@ -103,7 +103,7 @@ func TestControlIsGuarded(t *testing.T) {
 	}
 	require.Equal(t, []int{21, 41}, []int{open, guarded})
 
-	h = openHouse(t, withToken)
+	h = openFleet(t, withToken)
 	_, failure := h.control("dead.list", "", "Authorization", "")
 	require.Equal(t, "401 dead.list needs the header Authorization: Bearer TOKEN; open are pool, flow, stats, settings, storage, workers.list, workers.find, workers.flow, workers.versions, workers.active, versions.list, versions.outcomes, deployments.list, owners.list, owners.find, owners.get, secrets.keys, secrets.list, tail, schedules.list, schedules.next", failure)
 	for _, wrong := range []string{"Bearer x", "Bearer ", controlToken, "bearer " + controlToken,
@@ -115,7 +115,7 @@ func TestControlIsGuarded(t *testing.T) {
 	}
 	require.Contains(t, h.ask("dead.list", ""), "letters")
 
-	h = openHouse(t, func(c *config.Config) { c.Control = config.ControlByPermissions })
+	h = openFleet(t, func(c *config.Config) { c.Control = config.ControlByPermissions })
 	_, failure = h.control("dead.list", "", "Authorization", "")
 	require.Empty(t, failure, "NATS decides")
 }
@@ -123,7 +123,7 @@ func TestControlIsGuarded(t *testing.T) {
 // The answer goes to the reply subject with the fleet's permissions, so only to inboxes.
 func TestControlAnswersInboxesOnly(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	before := h.unsettled()
 	for _, to := range []string{"pinwheel.events.task.acme.w", "$JS.API.STREAM.PURGE.PINWHEEL_DEAD", "anywhere"} {
 		require.NoError(t, h.nc.PublishRequest("pinwheel.control.pool", to, nil))
@@ -140,7 +140,7 @@ func TestControlAnswersInboxesOnly(t *testing.T) {
 
 func TestControlRequestsThatAreWrong(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withToken)
+	h := openFleet(t, withToken)
 	h.lay(1)
 	for _, c := range [][3]string{
 		{"dead.list", "[]", "400 the request is not a JSON object"},
@@ -198,8 +198,8 @@ func TestControlRequestsThatAreWrong(t *testing.T) {
 
 func TestControlDeadLetters(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withToken)
-	second := openHouse(t, withToken, func(c *config.Config) { c.NatsURL = h.fleet.URL() })
+	h := openFleet(t, withToken)
+	second := openFleet(t, withToken, func(c *config.Config) { c.NatsURL = h.fleet.URL() })
 	h.lay(5)
 	page := h.ask("dead.list", `{"limit":3,"owner":"acme"}`)
 	require.Len(t, page["letters"], 3)
@@ -262,7 +262,7 @@ const maxJobs = 8
 
 func TestControlJobIsCancelled(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withToken)
+	h := openFleet(t, withToken)
 	h.lay(40)
 	h.deploy("acme", "mended", `export default { task() {} }`)
 	job := h.ask("dead.replay", `{"all":true,"to":"mended","rate":0.05}`)["job"]
@@ -287,7 +287,7 @@ func TestControlJobIsCancelled(t *testing.T) {
 
 func TestControlWorkersAndOwners(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withToken)
+	h := openFleet(t, withToken)
 	h.deploy("acme", "a", `export default { task() {} }`)
 	first := h.deploy("acme", "b", `export default { fetch: () => new Response("1") }`)
 	h.deploy("acme", "b", `export default { fetch: () => new Response("2") }`, `{"vars":{"SECRET":"x"}}`)
@@ -330,7 +330,7 @@ func TestControlWorkersAndOwners(t *testing.T) {
 
 func TestControlDrains(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withToken)
+	h := openFleet(t, withToken)
 	url := h.fleet.URL()
 	nc, err := natstest.Dial(url)
 	require.NoError(t, err)

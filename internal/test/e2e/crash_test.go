@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -13,14 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // outlaw ends a supervisor's process whenever a guilty event runs: the test sees in the output that the event runs, and
 // sends the signal.
 type outlaw struct {
-	*tower
-	h *house
+	*supervisor
+	h *testFleet
 
 	together int            // the first signal comes when so many events are delivered
 	signal   syscall.Signal // that ends processes
@@ -40,9 +40,9 @@ const (
 
 func newOutlaw(t *testing.T, env ...string) *outlaw {
 	srv := natstest.Start(t)
-	o := &outlaw{h: &house{t: t}, runs: map[string]int{}, signal: syscall.SIGSEGV}
+	o := &outlaw{h: &testFleet{t: t}, runs: map[string]int{}, signal: syscall.SIGSEGV}
 	o.h.connect(srv.URL())
-	o.tower = startTower(t,
+	o.supervisor = supervise(t,
 		append([]string{"PINWHEEL_NATS_URL=" + srv.URL(), "PINWHEEL_PROCESSES=1", "PINWHEEL_ACK_WAIT=500ms",
 			"PINWHEEL_THREADS=2"}, env...)...)
 	return o
@@ -198,10 +198,10 @@ func TestEventThatOnlyWaitsIsNotPunished(t *testing.T) {
 func TestDrainsAreNoStrikes(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	h := &house{t: t}
+	h := &testFleet{t: t}
 	h.connect(srv.URL())
-	start := func() *exec.Cmd {
-		return startProcess(t, srv.URL(), "PINWHEEL_ACK_WAIT=500ms", "PINWHEEL_THREADS=2", "PINWHEEL_DRAIN_TIMEOUT=1ms")
+	start := func() *fleettest.Process {
+		return fleettest.Serve(t, srv.URL(), "PINWHEEL_ACK_WAIT=500ms", "PINWHEEL_THREADS=2", "PINWHEEL_DRAIN_TIMEOUT=1ms")
 	}
 	process := start()
 	h.deploy("acme", "w", guiltyCode)
@@ -213,9 +213,9 @@ func TestDrainsAreNoStrikes(t *testing.T) {
 		_, err := lines.NextMsg(patience)
 		require.NoError(t, err)
 		if n == 1 { // a crash of which nobody knows why
-			require.NoError(t, process.Process.Kill())
+			process.Kill()
 		} else {
-			require.NoError(t, process.Process.Signal(syscall.SIGTERM))
+			process.Signal(syscall.SIGTERM)
 		}
 		_ = process.Wait()
 		process = start()

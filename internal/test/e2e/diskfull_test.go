@@ -47,7 +47,7 @@ func TestDiskThatIsFull(t *testing.T) {
 func testDiskThatIsFull(t *testing.T, dir string, maxFile uint64, cause string, fill, free func()) {
 	t.Parallel()
 	server := natstest.StartAlone(t, dir, maxFile)
-	h := openHouse(t, withWeb, func(c *config.Config) {
+	h := openFleet(t, withWeb, func(c *config.Config) {
 		c.NatsURL, c.NatsMonitor = server.URL(), config.List{server.Monitor()}
 	})
 	h.deploy("acme", "w", `export default { fetch: () => new Response("done") }`)

@@ -15,7 +15,7 @@ import (
 // change. It changes nothing.
 func TestDataBelongsToOneProcess(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("acme", "w", `export default { task: () => "still here" }`)
 	cfg := h.fleet.Config()
 	_, err := fleet.Open(cfg, zerolog.Nop())

@@ -12,7 +12,7 @@ import (
 // Workers and owners are found in the memory of a process, as soon as it runs them.
 func TestWorkersAndOwnersAreFound(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withToken)
+	h := openFleet(t, withToken)
 	c := control.NewClient(h.nc, "pinwheel", "") // they are open
 	none, err := control.Ask(t.Context(), c, control.WorkersFind, control.FindWorkers{})
 	require.NoError(t, err)

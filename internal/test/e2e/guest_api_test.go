@@ -38,7 +38,7 @@ func (o *overhearer) hear(m *nats.Msg) {
 // API, no feed of a tail, no control endpoint, no API of JetStream, and no other owner.
 func TestGuestsReachNoOwnerAPI(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	const mark = "MARK7f3a"
 	over := &overhearer{mark: []byte(mark), subjects: map[string]bool{}}
 	h.deploy("acme", "sink", `export default { task() {} };`)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -28,7 +29,7 @@ const spinner = `export default { fetch(request) {
 
 // site is a supervisor of one process with two threads, at whose HTTP address the test kills the process.
 type site struct {
-	*tower
+	*supervisor
 	web  *web
 	dir  string // of the sockets
 	logs *lockedLines
@@ -50,11 +51,11 @@ func (l *lockedLines) has(owner, part string) bool {
 
 func openSite(t *testing.T) *site {
 	s := &site{dir: t.TempDir(), logs: &lockedLines{}}
-	s.tower = startTower(t, "TMPDIR="+s.dir, "PINWHEEL_PROCESSES=1", "PINWHEEL_THREADS=2",
+	s.supervisor = supervise(t, "TMPDIR="+s.dir, "PINWHEEL_PROCESSES=1", "PINWHEEL_THREADS=2",
 		"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false", "PINWHEEL_NATS_PORT=-1",
 		"PINWHEEL_DATA="+natstest.StoreDir(t))
-	h := &house{t: t}
-	h.connect(s.url)
+	h := &testFleet{t: t}
+	h.connect(s.URL)
 	_, err := h.nc.Subscribe("pinwheel.logs.>", func(m *nats.Msg) {
 		s.logs.mu.Lock()
 		defer s.logs.mu.Unlock()
@@ -64,11 +65,7 @@ func openSite(t *testing.T) *site {
 	for _, owner := range []string{"bad", "good"} {
 		h.deploy(owner, "w", spinner, `{"limits": {"cpuMs": 30000, "wallMs": 60000}}`)
 	}
-	for _, line := range s.log() {
-		if at, ok := line["http"].(string); ok && line["process"] == nil {
-			s.web = openWeb(t, at)
-		}
-	}
+	s.web = openWeb(t, s.HTTP)
 	s.answers("bad", http.StatusOK)
 	s.answers("good", http.StatusOK)
 	return s
@@ -128,7 +125,7 @@ func (s *site) spin(owners ...string) (pid, thread int) {
 
 // noted returns the owners whose workers are in V8.
 func (s *site) noted() (owners []string) {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.cmd.Process.Pid))
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.PID()))
 	require.NoError(s.t, err)
 	for _, path := range files {
 		if name, _ := os.Readlink(path); !strings.Contains(name, "pinwheel-note") {
@@ -176,7 +173,7 @@ func TestRequestThatEndsItsProcess(t *testing.T) {
 		status, again := s.first("bad")
 		if status == http.StatusServiceUnavailable {
 			require.Contains(t, []string{"1", "2"}[:n], again)
-			require.Positive(t, sum(s.metrics()["pinwheel_dispatch_direct_refused_total"], "0"))
+			require.Positive(t, fleettest.Sum(s.Metrics()["pinwheel_dispatch_direct_refused_total"], "process", "0"))
 		} else { // a machine that is too busy to ask in time
 			require.Equal(t, http.StatusOK, status)
 			require.Greater(t, time.Since(died), time.Duration(n)*time.Second)
@@ -202,7 +199,7 @@ func TestKilledProcessAccusesNobody(t *testing.T) {
 		require.Equal(t, http.StatusOK, status)
 		require.False(t, s.logs.has(owner, "The process died"))
 	}
-	require.True(t, slices.ContainsFunc(s.log(), func(line map[string]any) bool {
+	require.True(t, slices.ContainsFunc(s.Lines(), func(line map[string]any) bool {
 		return line["message"] == "why a process ended" && line["cause"] == "outside" && line["signal"] == "killed"
 	}))
 	files, err := filepath.Glob(filepath.Join(s.dir, "*", "*-1.sock.*"))
@@ -210,7 +207,7 @@ func TestKilledProcessAccusesNobody(t *testing.T) {
 	require.Empty(t, files, "what the first process left is removed")
 
 	// Processes tell each other whom they refuse.
-	nc, err := natstest.Dial(s.url)
+	nc, err := natstest.Dial(s.URL)
 	require.NoError(t, err)
 	defer nc.Close()
 	require.NoError(t, nc.Publish("pinwheel.control.direct-bans", []byte(`[{"owner":"good","worker":"w","times":1,"leftMs":600000,"direct":true}]`)))

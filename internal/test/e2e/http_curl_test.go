@@ -66,7 +66,7 @@ func TestTheCurlCommand(t *testing.T) {
 	certs := t.TempDir()
 	testcert.Write(t, certs, "site--acme.w.test", 1)
 	cert := filepath.Join(certs, "cert.pem")
-	h := openHouse(t, withWeb, func(c *config.Config) { c.HTTPCert, c.HTTPKey = cert, filepath.Join(certs, "key.pem") })
+	h := openFleet(t, withWeb, func(c *config.Config) { c.HTTPCert, c.HTTPKey = cert, filepath.Join(certs, "key.pem") })
 	digits := strings.Repeat("0123456789", 10_000)
 	h.deployDir(project(t, "", map[string]string{
 		"pinwheel.json": `{"main": "main.js", "assets": {"directory": "dist"}, "http": {"maxBody": 20000000}, "limits": {"cpuMs": 60000, "wallMs": 300000}}`,

@@ -30,7 +30,7 @@ func project(t *testing.T, dir string, files map[string]string) string {
 }
 
 // deployDir deploys a directory with the command, and returns what it printed.
-func (h *house) deployDir(dir string, args ...string) string {
+func (h *testFleet) deployDir(dir string, args ...string) string {
 	h.t.Helper()
 	var out bytes.Buffer
 	cfg := h.fleet.Config()
@@ -41,7 +41,7 @@ func (h *house) deployDir(dir string, args ...string) string {
 	return out.String()
 }
 
-func (h *house) fileKeys() (keys []string) {
+func (h *testFleet) fileKeys() (keys []string) {
 	h.t.Helper()
 	kv, err := h.js.KeyValue(h.t.Context(), assetstore.Bucket)
 	require.NoError(h.t, err)
@@ -56,7 +56,7 @@ func (h *house) fileKeys() (keys []string) {
 // A directory with pages is a worker. One with code beside them answers what no file does.
 func TestHTTPFiles(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb)
+	h := openFleet(t, withWeb)
 	w := openWeb(t, h.fleet.HTTPAddr())
 	page := strings.Repeat("<p>home</p>", 1000)
 	dir := project(t, "", map[string]string{
@@ -117,7 +117,7 @@ func TestHTTPFiles(t *testing.T) {
 // A handler reads its worker's files, in every kind of event. It gets those of its own version, and of no other owner.
 func TestHandlersReadFiles(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb)
+	h := openFleet(t, withWeb)
 	w := openWeb(t, h.fleet.HTTPAddr())
 	dir := project(t, "", map[string]string{
 		"wrangler.jsonc": `{"name": "app", "main": "app.ts", "assets": {"directory": "dist", "binding": "ASSETS", "run_worker_first": ["/*"]}}`,
@@ -168,7 +168,7 @@ func TestHandlersReadFiles(t *testing.T) {
 func TestHTTPFilesWithAToken(t *testing.T) {
 	t.Parallel()
 	key, _ := newKey(t)
-	h := openHouse(t, withWeb, withKey(key))
+	h := openFleet(t, withWeb, withKey(key))
 	w := openWeb(t, h.fleet.HTTPAddr())
 	h.secret("acme", "TOKEN", "first")
 	dir := project(t, "", map[string]string{
@@ -195,7 +195,7 @@ func TestHTTPFilesWithAToken(t *testing.T) {
 // Files of a directory are routes. pre and post are around those beside them, and the source answers the rest.
 func TestHTTPFileRoutes(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb)
+	h := openFleet(t, withWeb)
 	w := openWeb(t, h.fleet.HTTPAddr())
 	dir := project(t, "", map[string]string{
 		"pinwheel.json":          `{"fileRoutes": "api", "main": "main.ts", "vars": {"WHO": "Ada"}}`,

@@ -164,7 +164,7 @@ func FuzzWebSocket(f *testing.F) {
 	for _, c := range framesOfClients {
 		f.Add([]byte(c.data))
 	}
-	h := openHouse(f, withWeb)
+	h := openFleet(f, withWeb)
 	h.deploy("acme", "listener", listener, `{"mode": "persistent"}`)
 	w := openWeb(f, h.fleet.HTTPAddr())
 	n := 0
@@ -182,7 +182,7 @@ func FuzzWebSocket(f *testing.F) {
 
 func TestFramesOfClients(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb)
+	h := openFleet(t, withWeb)
 	h.deploy("acme", "listener", listener, `{"mode": "persistent"}`)
 	w := openWeb(t, h.fleet.HTTPAddr())
 	for i, c := range framesOfClients {

@@ -42,7 +42,7 @@ func (w *web) askHost(method, host, path, body string, header ...string) (*http.
 func TestHTTPToken(t *testing.T) {
 	t.Parallel()
 	key, _ := newKey(t)
-	h := openHouse(t, withWeb, withKey(key))
+	h := openFleet(t, withWeb, withKey(key))
 	w := openWeb(t, h.fleet.HTTPAddr())
 	h.secret("acme", "TOKEN", "first")
 	h.deploy("acme", "site", `export default { fetch: (r) => new Response(new URL(r.url).pathname) }`,
@@ -72,7 +72,7 @@ func TestHTTPToken(t *testing.T) {
 // Routes need a granted host, and end with the grant.
 func TestHTTPRoutes(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb)
+	h := openFleet(t, withWeb)
 	w := openWeb(t, h.fleet.HTTPAddr())
 	dir := t.TempDir()
 	path := filepath.Join(dir, "shop.js")
@@ -117,7 +117,7 @@ func TestStoredRequests(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			url := natstest.StartConfigured(t, "../../../deploy/nats/"+file)
-			h := openHouse(t, withWeb, func(c *config.Config) {
+			h := openFleet(t, withWeb, func(c *config.Config) {
 				c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", prefixes, 64<<20
 			})
 			w := openWeb(t, h.fleet.HTTPAddr())
@@ -147,7 +147,7 @@ func TestStoredRequestsOutliveProcesses(t *testing.T) {
 	srv := natstest.Start(t)
 	gate, addr := startWeb(t, srv.URL(), shortLease)
 	victim, _ := startWeb(t, srv.URL(), shortLease)
-	h := &house{t: t}
+	h := &testFleet{t: t}
 	h.connect(srv.URL())
 	const code = `export default { async fetch(request) {
 		const id = await request.text();
@@ -194,7 +194,7 @@ func TestStoredRequestsOutliveProcesses(t *testing.T) {
 	for range n / 2 {
 		<-started
 	}
-	require.NoError(t, victim.Kill())
+	victim.Kill()
 	asking.Wait()
 	require.EqualValues(t, n, answered.Load())
 
@@ -206,7 +206,7 @@ func TestStoredRequestsOutliveProcesses(t *testing.T) {
 		require.Equal(t, []any{202, ""}, []any{resp.StatusCode, body})
 		ids = append(ids, id)
 	}
-	require.NoError(t, gate.Kill())
+	gate.Kill()
 	require.Eventually(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
@@ -222,7 +222,7 @@ func TestStoredRequestsOutliveProcesses(t *testing.T) {
 // A deploy by the owner API is bound to the owner's hosts too.
 func TestRoutesByTheOwnerAPI(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb)
+	h := openFleet(t, withWeb)
 	r := uploaded(t, h.nc, "acme", "w", `export default { fetch: () => new Response("x") }`)
 	r.Spec.HTTP = &events.HTTP{Routes: []string{"a.example/*"}}
 	_, failure := deployAsOwner(t, h.nc, "acme", r)
@@ -238,7 +238,7 @@ func TestRoutesByTheOwnerAPI(t *testing.T) {
 // A worker's output has lines about its requests, if it wants them; and a worker may have no address.
 func TestHTTPLogAndEnabled(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb)
+	h := openFleet(t, withWeb)
 	w := openWeb(t, h.fleet.HTTPAddr())
 	lines, err := h.nc.SubscribeSync("pinwheel.logs.acme.*")
 	require.NoError(t, err)

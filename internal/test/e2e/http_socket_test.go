@@ -61,7 +61,7 @@ func (w *web) hears(c *websocket.Conn, want string) {
 
 func TestHTTPWebSockets(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb)
+	h := openFleet(t, withWeb)
 	w := openWeb(t, h.fleet.HTTPAddr())
 	h.deploy("acme", "room", room, roomManifest)
 	h.deploy("acme", "pages", room, `{"mode": "persistent", "http": {"cors": "https://a.test"}}`)
@@ -117,7 +117,7 @@ func TestDrainClosesWebSockets(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
 	p, addr := startWeb(t, srv.URL())
-	h := &house{t: t}
+	h := &testFleet{t: t}
 	h.connect(srv.URL())
 	h.deploy("acme", "room", room, roomManifest)
 	w := openWeb(t, addr)
@@ -127,22 +127,21 @@ func TestDrainClosesWebSockets(t *testing.T) {
 		w.hears(c, "from null http")
 		all = append(all, c)
 	}
-	require.NoError(t, p.Signal(syscall.SIGTERM))
+	p.Signal(syscall.SIGTERM)
 	for _, c := range all {
 		_, _, err := c.ReadMessage()
 		var e *websocket.CloseError
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, websocket.CloseGoingAway, e.Code)
 	}
-	_, err := p.Wait()
-	require.NoError(t, err)
+	require.NoError(t, p.Wait())
 }
 
 // The context of a version that is not the active one any more ends after some time without an event. Its clients learn
 // that they may come again at once, and those of other workers notice nothing.
 func TestDeployClosesWebSockets(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb, func(c *config.Config) { c.OldVersionIdle = time.Second })
+	h := openFleet(t, withWeb, func(c *config.Config) { c.OldVersionIdle = time.Second })
 	w := openWeb(t, h.fleet.HTTPAddr())
 	h.deploy("acme", "room", room, roomManifest)
 	h.deploy("acme", "other", room, roomManifest)

@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +25,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -74,7 +74,7 @@ func (w *web) ask(method, target, path, body string, header ...string) (*http.Re
 func TestHTTP(t *testing.T) {
 	t.Parallel()
 	key, _ := newKey(t)
-	h := openHouse(t, withWeb, withKey(key), func(c *config.Config) { c.Control = config.ControlByPermissions })
+	h := openFleet(t, withWeb, withKey(key), func(c *config.Config) { c.Control = config.ControlByPermissions })
 	w := openWeb(t, h.fleet.HTTPAddr())
 	h.deploy("acme", "api", `export default {
 		async fetch(request) {
@@ -139,7 +139,7 @@ func TestHTTP(t *testing.T) {
 // Bodies that do not fit in memory go both ways while they are made.
 func TestHTTPBodies(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb)
+	h := openFleet(t, withWeb)
 	w := openWeb(t, h.fleet.HTTPAddr())
 	h.deploy("acme", "echo", `export default { fetch: (request) => new Response(request.body) }`, `{"limits": {"cpuMs": 60000, "wallMs": 300000}}`)
 	const size = 64 << 20
@@ -157,7 +157,7 @@ func TestHTTPBodies(t *testing.T) {
 // A client that goes is told to the handler.
 func TestHTTPClientGone(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb)
+	h := openFleet(t, withWeb)
 	w := openWeb(t, h.fleet.HTTPAddr())
 	h.deploy("acme", "waits", `export default { fetch(request) {
 		console.log("came");
@@ -189,16 +189,11 @@ func TestHTTPClientGone(t *testing.T) {
 }
 
 // startWeb starts a process of the fleet that answers HTTP requests, and returns where.
-func startWeb(t testing.TB, url string, env ...string) (*os.Process, string) {
+func startWeb(t testing.TB, url string, env ...string) (*fleettest.Process, string) {
 	t.Helper()
-	at := make(chan string, 1)
-	cmd := startLogging(t, func(line map[string]any) {
-		if addr, ok := line["http"].(string); ok {
-			at <- addr
-		}
-	}, url, append([]string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test",
-		"PINWHEEL_HTTP_LOG=false"}, env...)...)
-	return cmd.Process, <-at
+	p := fleettest.Serve(t, url, append([]string{"PINWHEEL_HTTP_ADDR=127.0.0.1:0",
+		"PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false"}, env...)...)
+	return p, p.HTTP
 }
 
 // flow sends POST requests on several kept connections until nobody accepts any more.
@@ -266,18 +261,13 @@ func (f *flow) one(id string) bool {
 // The processes of a supervisor share a socket. When one is killed, its requests fail and the others are answered.
 func TestSupervisedHTTP(t *testing.T) {
 	t.Parallel()
-	s := startTower(t, "PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false",
+	s := supervise(t, "PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false",
 		"PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t))
-	h := &house{t: t}
-	h.connect(s.url)
+	h := &testFleet{t: t}
+	h.connect(s.URL)
 	h.deploy("acme", "w", `export default { fetch: async (request) => new Response("did " + await request.text()) }`)
 	s.installed()
-	var addr string
-	for _, line := range s.log() {
-		if at, ok := line["http"].(string); ok && line["process"] == nil {
-			addr = at
-		}
-	}
+	addr := s.HTTP
 	require.NotEmpty(t, addr)
 	f := &flow{web: openWeb(t, addr)}
 	f.begin(4)
@@ -297,7 +287,7 @@ func TestSupervisedHTTP(t *testing.T) {
 	require.LessOrEqual(t, f.faults.Load(), int64(8), "no more than the process had")
 	f.stop.Store(true)
 	f.running.Wait()
-	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	s.Signal(syscall.SIGTERM)
 	require.Eventually(t, func() bool {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
@@ -310,7 +300,7 @@ func TestSupervisedHTTP(t *testing.T) {
 // An owner whose requests fill its queue delays no other owner's.
 func TestHTTPOfABusyOwner(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, withWeb, func(cfg *config.Config) { cfg.OwnerMaxQueued, cfg.OwnerMaxRunning = 4, 2 })
+	h := openFleet(t, withWeb, func(cfg *config.Config) { cfg.OwnerMaxQueued, cfg.OwnerMaxRunning = 4, 2 })
 	w := openWeb(t, h.fleet.HTTPAddr())
 	h.deploy("acme", "waits", `let release; export default { fetch: (r) => new Promise((done) => setTimeout(() => done(new Response("ok")), 500)) }`)
 	h.deploy("beta", "quick", `export default { fetch: () => new Response("ok") }`)

@@ -12,7 +12,7 @@ import (
 // may remove the setting.
 func TestManifestMakesAWorkerIdempotent(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	code := `let n = 0; export default { task: (e) => ({ run: ++n, attempt: e.attempt }) }`
 	w := h.deploy("acme", "pay", code, `{"idempotent": true}`)
 	require.True(t, w.Idempotent)

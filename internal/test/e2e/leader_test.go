@@ -19,7 +19,7 @@ func TestNotReadyWithoutALeader(t *testing.T) {
 	const long = 3 * time.Minute
 	c := natstest.StartCluster(t, 3)
 	c.Await()
-	h := openHouse(t, func(cfg *config.Config) { cfg.NatsURL, cfg.Replicas = c.URLs(0), 3 })
+	h := openFleet(t, func(cfg *config.Config) { cfg.NatsURL, cfg.Replicas = c.URLs(0), 3 })
 	leader := 0
 	require.Eventually(t, func() bool { // the processes keep their connection when another server dies
 		at, current := c.Leader(h.js, events.StreamEvents)

@@ -18,6 +18,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -25,7 +26,7 @@ import (
 func TestProcessesCountEachOther(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	h := openHouse(t, func(c *config.Config) {
+	h := openFleet(t, func(c *config.Config) {
 		c.NatsURL, c.DrainTimeout = srv.URL(), time.Millisecond // at its end, events run that end later
 	})
 	become := func(n int) {
@@ -33,11 +34,11 @@ func TestProcessesCountEachOther(t *testing.T) {
 		require.Eventually(t, func() bool { return h.processes() == n }, patience, 20*time.Millisecond)
 	}
 	become(1)
-	a, b := startProcess(t, srv.URL()), startProcess(t, srv.URL())
+	a, b := fleettest.Serve(t, srv.URL()), fleettest.Serve(t, srv.URL())
 	become(3)
-	require.NoError(t, a.Process.Signal(os.Interrupt))
+	a.Signal(os.Interrupt)
 	become(2)
-	require.NoError(t, b.Process.Kill())
+	b.Kill()
 	become(1)
 
 	h.deploy("acme", "w", `export default { fetch: () => new Promise(done => setTimeout(done, 20000)) }`)
@@ -53,8 +54,8 @@ func TestProcessesCountEachOther(t *testing.T) {
 func TestDeployWaitsForAllProcesses(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	h := openHouse(t, func(c *config.Config) { c.NatsURL = srv.URL() })
-	paused, other := startProcess(t, srv.URL()), startProcess(t, srv.URL())
+	h := openFleet(t, func(c *config.Config) { c.NatsURL = srv.URL() })
+	paused, other := fleettest.Serve(t, srv.URL()), fleettest.Serve(t, srv.URL())
 	require.Eventually(t, func() bool { return h.processes() == 3 }, patience, time.Millisecond)
 	path := filepath.Join(t.TempDir(), "w.js")
 	deploy := func(n int) (out, errs string) {
@@ -72,9 +73,9 @@ func TestDeployWaitsForAllProcesses(t *testing.T) {
 
 	n := 2
 	for ; ; n++ {
-		require.NoError(t, paused.Process.Signal(syscall.SIGSTOP))
+		paused.Signal(syscall.SIGSTOP)
 		out, errs = deploy(n)
-		require.NoError(t, paused.Process.Signal(syscall.SIGCONT))
+		paused.Signal(syscall.SIGCONT)
 		require.Eventually(t, func() bool { return h.processes() == 3 }, patience, time.Millisecond)
 		// A request that came to the paused process was asked again of another one, after so long that nobody waits for
 		// the paused one any more.
@@ -84,12 +85,12 @@ func TestDeployWaitsForAllProcesses(t *testing.T) {
 	}
 	require.Regexp(t, fmt.Sprintf(`^deployed acme/w version %d-\S+ \(fetch\), active in 2 of 3 processes\n$`, n), out)
 	require.Regexp(t, fmt.Sprintf(`^pinwheel: acme/w is stored, but \S+/%d has not taken it up within 15s\n$`,
-		paused.Process.Pid), errs)
+		paused.PID()), errs)
 	out, _ = deploy(n)
 	require.Regexp(t, fmt.Sprintf(`^unchanged acme/w version %d-\S+ \(fetch\), active in 3 of 3 processes\n$`, n), out)
 
 	// a draining process is not waited for, and not reported as missing
-	require.NoError(t, other.Process.Signal(os.Interrupt))
+	other.Signal(os.Interrupt)
 	out, errs = deploy(n + 1)
 	require.Regexp(t, `, active in [23] of [23] processes\n$`, out, errs)
 	require.Empty(t, errs)

@@ -17,7 +17,7 @@ import (
 // again.
 func TestParkingKeepsTheOrder(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, func(c *config.Config) { c.OwnerMaxRunning, c.OwnerMaxQueued = 1, 20 })
+	h := openFleet(t, func(c *config.Config) { c.OwnerMaxRunning, c.OwnerMaxQueued = 1, 20 })
 	h.deploy("acme", "w", `export default { async task(e) { await new Promise(done => setTimeout(done, 4)); return e.payload } }`)
 	replies := make(chan *nats.Msg, 2000)
 	_, err := h.nc.ChanSubscribe("_INBOX.order", replies)

@@ -47,7 +47,7 @@ func tooMuch(send func(value string) (failure string)) (failure string) {
 // and the bound. The process itself says which fields there are, so that a new one is tried too.
 func TestRequestsOfOwnersAreBounded(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, func(c *config.Config) { c.Control = config.ControlByPermissions })
+	h := openFleet(t, func(c *config.Config) { c.Control = config.ControlByPermissions })
 	// Only the size of a message bounds these, or their endpoint: bytes, any JSON, and structs that check themselves.
 	const others = " body bodyBase64 value sealed patch metadata bundle spec guard "
 	fields := regexp.MustCompile(`^400 unknown field "\?": a request may have ?(.*)$`)

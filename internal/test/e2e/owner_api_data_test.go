@@ -18,7 +18,7 @@ import (
 )
 
 // inConfigurations runs a test with the users acme and beta of each shipped configuration.
-func inConfigurations(t *testing.T, test func(t *testing.T, h *house, acme, beta *nats.Conn)) {
+func inConfigurations(t *testing.T, test func(t *testing.T, h *testFleet, acme, beta *nats.Conn)) {
 	for file, prefixes := range map[string][]string{"users.conf": {"_INBOX.{owner}."},
 		"accounts.conf": {"_INBOX.{owner}.", "_R_."}} {
 		t.Run(file, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestOwnersDataIsItsOwn(t *testing.T) {
 	inConfigurations(t, testOwnersData)
 }
 
-func testOwnersData(t *testing.T, h *house, acme, beta *nats.Conn) {
+func testOwnersData(t *testing.T, h *testFleet, acme, beta *nats.Conn) {
 	type object = map[string]any
 	keys := []string{"k", "*", ">", "../beta/k", "beta.n.k", "$KV.PINWHEEL_KV_beta.n.k", "a\r\nb: c", "\x00", "ü",
 		strings.Repeat("/", 512)}
@@ -210,7 +210,7 @@ func TestImportedLettersAreTheOwners(t *testing.T) {
 	inConfigurations(t, testImportedLetters)
 }
 
-func testImportedLetters(t *testing.T, h *house, acme, beta *nats.Conn) {
+func testImportedLetters(t *testing.T, h *testFleet, acme, beta *nats.Conn) {
 	h.layFor("beta")
 	before := len(h.dead())
 	imported := func(lines string) (answer, failure string) {

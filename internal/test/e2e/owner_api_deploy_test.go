@@ -154,7 +154,7 @@ func TestAnOwnerDeploysRollsBackAndReplays(t *testing.T) {
 // What an owner says of its bundle and its worker is checked, and the bundle is not stored when something is wrong.
 func TestUploadsThatLie(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	sourceMap := func(text string) func(*control.DeployVersion) { // replaces the code too
 		return func(r *control.DeployVersion) {
 			*r = uploaded(t, h.nc, "acme", "w", goodVersion+text)
@@ -245,7 +245,7 @@ func TestUploadsThatLie(t *testing.T) {
 // Others are not disturbed.
 func TestModulesThatDoNotLoadByTheOwnerAPI(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("beta", "w", goodVersion)
 	for code, want := range map[string]string{
 		`for (;;) {}`:                          "422 acme/w is refused: ",
@@ -272,7 +272,7 @@ func TestModulesThatDoNotLoadByTheOwnerAPI(t *testing.T) {
 // A policy bounds what an owner deploys itself, and not what the fleet's user deploys for it.
 func TestOwnersDeployWithinTheirPolicy(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("acme", "a", goodVersion)
 	set := func(p events.Policy) { h.setPolicyOf("acme", p) }
 	set(events.Policy{MaxWorkers: 1})

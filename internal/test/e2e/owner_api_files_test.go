@@ -26,17 +26,17 @@ import (
 )
 
 // openFiles opens a secured fleet that answers HTTP requests.
-func openFiles(t *testing.T) (h *house, url string) {
+func openFiles(t *testing.T) (h *testFleet, url string) {
 	t.Helper()
 	url = natstest.StartConfigured(t, "../../../deploy/nats/users.conf")
-	return openHouse(t, withWeb, func(c *config.Config) {
+	return openFleet(t, withWeb, func(c *config.Config) {
 		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", config.List{
 			"_INBOX.{owner}."}, 256<<20
 	}), url
 }
 
 // deployBy deploys a directory with the command, as a user who is nothing but an owner.
-func (h *house) deployBy(owner, dir string, args ...string) (code int, out string) {
+func (h *testFleet) deployBy(owner, dir string, args ...string) (code int, out string) {
 	h.t.Helper()
 	cfg := h.fleet.Config()
 	cfg.NatsUser, cfg.NatsPassword, cfg.Owner, cfg.ReplyPrefixes = owner, owner+"-secret", owner, config.Default().
@@ -46,7 +46,7 @@ func (h *house) deployBy(owner, dir string, args ...string) (code int, out strin
 	return code, b.String()
 }
 
-func (h *house) setPolicyOf(owner string, p events.Policy) {
+func (h *testFleet) setPolicyOf(owner string, p events.Policy) {
 	h.t.Helper()
 	policies, err := deploy.OpenPolicies(h.t.Context(), h.js, inventory.Deploy(h.fleet.Config()))
 	require.NoError(h.t, err)
@@ -267,7 +267,7 @@ func TestFilesThatLie(t *testing.T) {
 }
 
 // bytesOf is what is stored for an owner, as its bound counts it.
-func (h *house) bytesOf(owner string) (n int64) {
+func (h *testFleet) bytesOf(owner string) (n int64) {
 	h.t.Helper()
 	kv, err := h.js.KeyValue(h.t.Context(), assetstore.Bucket)
 	require.NoError(h.t, err)

@@ -21,7 +21,7 @@ import (
 )
 
 // layFor stores a dead letter of owner/gone, and returns its id.
-func (h *house) layFor(owner string) uint64 {
+func (h *testFleet) layFor(owner string) uint64 {
 	h.t.Helper()
 	s := events.Subjects(events.DefaultPrefix)
 	d := &events.DeadLetter{
@@ -55,7 +55,7 @@ func askAsOwner(t *testing.T, nc *nats.Conn, owner, name, body string) (answer, 
 }
 
 // ownerNames are the endpoints that are answered by the owner API.
-func (h *house) ownerNames() (names []string) {
+func (h *testFleet) ownerNames() (names []string) {
 	h.t.Helper()
 	for _, e := range ask[micro.Info](h, "$SRV.INFO.pinwheel", 1)[0].Endpoints {
 		if name, ok := strings.CutPrefix(e.Subject, "pinwheel.owner.*."); ok {
@@ -95,7 +95,7 @@ func TestOwnerAPI(t *testing.T) {
 }
 
 // ownAPI does everything that an owner may do with its own.
-func (h *house) ownAPI(t *testing.T, acme *nats.Conn, mine uint64) {
+func (h *testFleet) ownAPI(t *testing.T, acme *nats.Conn, mine uint64) {
 	for _, c := range [][3]string{
 		{"workers.list", "", `"owner":"acme","name":"gone"`},
 		{"workers.list", `{"owner":"acme"}`, `"name":"w"`},
@@ -168,7 +168,7 @@ func (h *house) ownAPI(t *testing.T, acme *nats.Conn, mine uint64) {
 }
 
 // foreignAPI tries to see and to name what is beta's, as acme.
-func (h *house) foreignAPI(t *testing.T, acme, beta *nats.Conn, foreign uint64) {
+func (h *testFleet) foreignAPI(t *testing.T, acme, beta *nats.Conn, foreign uint64) {
 	h2 := h.layFor("acme")
 	bodies := map[string][][2]string{ // endpoint → bodies, and what must be in the refusal
 		"workers.list": {{`{"owner":"beta"}`, "403"}, {`{"owner":"*"}`, "403"}, {`{"owner":">"}`, "403"}},
@@ -338,7 +338,7 @@ func (h *house) foreignAPI(t *testing.T, acme, beta *nats.Conn, foreign uint64) 
 // The owner API of one prefix is not that of another.
 func TestOwnerAPIsOfTwoPrefixes(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("acme", "w", doorWorker)
 	_, err := h.nc.Request("other.owner.acme.workers.list", nil, patience)
 	require.ErrorIs(t, err, nats.ErrNoResponders)
@@ -350,7 +350,7 @@ func TestOwnerAPIsOfTwoPrefixes(t *testing.T) {
 // What JetStream answers to a publish is no request, also where an owner has it sent to another's API.
 func TestPubAcksAreNoRequests(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("acme", "w", `export default { task() {} }`)
 	h.layFor("beta")
 	for _, name := range h.ownerNames() {
@@ -366,7 +366,7 @@ func TestPubAcksAreNoRequests(t *testing.T) {
 // Requests of an owner take neither the slots of operators nor those of other owners.
 func TestRequestsOfOwnersAreLimited(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, func(c *config.Config) { c.Control = config.ControlByPermissions })
+	h := openFleet(t, func(c *config.Config) { c.Control = config.ControlByPermissions })
 	inbox := h.nc.NewInbox()
 	answers := make(chan *nats.Msg, 6000)
 	sub, err := h.nc.ChanSubscribe(inbox, answers)

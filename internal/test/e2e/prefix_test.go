@@ -27,7 +27,7 @@ import (
 func TestAnotherPrefix(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	h := openHouse(t, func(c *config.Config) { c.NatsURL = srv.URL() })
+	h := openFleet(t, func(c *config.Config) { c.NatsURL = srv.URL() })
 	h.deploy("dev", "echo", `export default { task: event => event.payload }`)
 	other := h.fleet.Config()
 	other.Prefix = "other"
@@ -64,7 +64,7 @@ func TestAnotherPrefix(t *testing.T) {
 	require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
 
 	require.NoError(t, h.js.DeleteStream(t.Context(), streams[len(streams)-1]))
-	openHouse(t, func(c *config.Config) { c.NatsURL, c.Prefix = srv.URL(), "other" })
+	openFleet(t, func(c *config.Config) { c.NatsURL, c.Prefix = srv.URL(), "other" })
 	answer, err := h.nc.RequestMsg(&nats.Msg{Subject: events.Subjects("other").Call(events.Task, "dev", "echo"),
 		Data: []byte("2")}, 20*time.Second)
 	require.NoError(t, err)

@@ -1,17 +1,11 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,13 +15,14 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // A reply goes out as soon as the response is ready; the message is acked only after waitUntil.
 func TestReplyFirstThenWaitUntilThenAck(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("acme", "slow", `export default { fetch(r, env, ctx) {
 		ctx.waitUntil(new Promise(done => setTimeout(done, 3000)));
 		return new Response("early");
@@ -54,7 +49,7 @@ func TestReplyFirstThenWaitUntilThenAck(t *testing.T) {
 // How hostile workers and events end, while another owner's events continue.
 func TestHostileEventsEndAsDesigned(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("good", "echo", `export default { fetch: async r => new Response(await r.text()), task: e => e.payload }`)
 	for name, code := range map[string]string{
 		"loop":  `export default { fetch() { for (;;); }, task() { for (;;); } }`,
@@ -112,7 +107,7 @@ func TestHostileEventsEndAsDesigned(t *testing.T) {
 
 // keepFlowing sends events to target until the returned function is called. It fails the test when an event is not
 // answered.
-func (h *house) keepFlowing(target string) (stop func()) {
+func (h *testFleet) keepFlowing(target string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	owner, name, _ := events.ParseTarget(target)
@@ -136,7 +131,7 @@ func (h *house) keepFlowing(target string) (stop func()) {
 // A dead letter says what happened. After the worker is repaired, a replay runs the event and the letter is removed.
 func TestDeadLetterIsReplayed(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	w := h.deploy("acme", "job", "export default {\n  task(event) {\n    throw new RangeError('too ' + event.payload.what)\n  }\n}",
 		`{"retries": {"maxAttempts": 2, "initialMs": 10}}`)
 	r := h.reply(h.send(events.Task, "acme/job", `{"what":"hot"}`, "X-Mine", "yes", events.HeaderEventID, "order-7"))
@@ -176,8 +171,8 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	srv := natstest.Start(t)
-	victim, survivor := startProcess(t, srv.URL(), shortLease), startProcess(t, srv.URL(), shortLease)
-	h := &house{t: t}
+	victim, survivor := fleettest.Serve(t, srv.URL(), shortLease), fleettest.Serve(t, srv.URL(), shortLease)
+	h := &testFleet{t: t}
 	h.connect(srv.URL())
 	h.deploy("acme", "count", `export default { async task(event) { await new Promise(done => setTimeout(done, 1)); return event.payload } }`)
 
@@ -192,7 +187,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 			answered[m.Subject] = true
 			require.Contains(t, string(m.Data), `"success":true`)
 			if len(answered) == killAt {
-				require.NoError(t, victim.Process.Kill())
+				victim.Kill()
 			}
 		case <-deadline:
 			t.Fatalf("%d of %d answered; killed at %d", len(answered), total, killAt)
@@ -200,13 +195,13 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	}
 	h.settled()
 	require.Empty(t, h.dead())
-	require.NoError(t, survivor.Process.Signal(os.Interrupt))
+	survivor.Signal(os.Interrupt)
 	require.NoError(t, survivor.Wait(), "a process that drains ends well")
 }
 
 // publishCounted publishes total tasks of acme/count, and returns the channel of their replies. Each has a subject of
 // its own.
-func (h *house) publishCounted(total int) <-chan *nats.Msg {
+func (h *testFleet) publishCounted(total int) <-chan *nats.Msg {
 	h.t.Helper()
 	replies := make(chan *nats.Msg, 2*total)
 	_, err := h.nc.ChanSubscribe("_INBOX.test.*", replies)
@@ -227,69 +222,3 @@ func (h *house) publishCounted(total int) <-chan *nats.Msg {
 
 // shortLease is for processes of tests that kill one: another takes its events soon.
 const shortLease = "PINWHEEL_ACK_WAIT=2s"
-
-// startProcess runs `pinwheel serve` in its own process, and waits until it takes events.
-func startProcess(t testing.TB, url string, env ...string) *exec.Cmd {
-	t.Helper()
-	return startTelling(t, func(string) {}, url, env...)
-}
-
-// startTelling is startProcess with a function that gets the message of each line of its log.
-func startTelling(t testing.TB, tell func(message string), url string, env ...string) *exec.Cmd {
-	t.Helper()
-	return startLogging(t, func(line map[string]any) {
-		message, _ := line["message"].(string)
-		tell(message)
-	}, url, env...)
-}
-
-// startLogging is startProcess with a function that gets each line of its log.
-func startLogging(t testing.TB, tell func(line map[string]any), url string, env ...string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command(os.Args[0], "serve")
-	cmd.Env = append(os.Environ(), append([]string{asMain + "=1", "PINWHEEL_PROCESSES=0", "PINWHEEL_NATS_URL=" + url,
-		"PINWHEEL_ADMIN_ADDR=", "PINWHEEL_LOG_FORMAT=json"}, env...)...)
-	out, err := cmd.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	up, ended := make(chan struct{}), make(chan struct{})
-	var said bytes.Buffer // until it is ready; complete when ended is closed
-	go func() {
-		defer close(ended)
-		lines := bufio.NewScanner(out)
-		lines.Buffer(nil, 16<<20)
-		for ready := false; lines.Scan(); {
-			if !ready {
-				said.Write(lines.Bytes())
-				said.WriteByte('\n')
-			}
-			var line map[string]any
-			if json.Unmarshal(lines.Bytes(), &line) != nil {
-				continue // what Go or V8 prints when the process crashes
-			}
-			text, _ := line["message"].(string)
-			if tell(line); strings.HasPrefix(text, "ready") && !ready {
-				ready = true
-				close(up)
-			}
-		}
-	}()
-	select {
-	case <-up:
-	case <-ended:
-		select {
-		case <-up:
-		default:
-			// The end of the test kills it, too: it may have served events before its log said that it is ready.
-			if t.Context().Err() == nil {
-				t.Fatalf("the process ended, and was not ready:\n%s", said.String())
-			}
-		}
-	case <-time.After(patience):
-		_ = cmd.Process.Signal(syscall.SIGQUIT) // its goroutines
-		<-ended
-		t.Fatalf("the process does not get ready:\n%s", said.String())
-	}
-	return cmd
-}

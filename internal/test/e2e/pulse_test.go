@@ -21,6 +21,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/fleet"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -29,18 +30,18 @@ import (
 func TestServerThatHangs(t *testing.T) {
 	t.Parallel()
 	port := natstest.FreePort(t)
-	server := startProcess(t, "", "PINWHEEL_NATS_PORT="+strconv.Itoa(port), "PINWHEEL_DATA="+natstest.StoreDir(t))
-	h := openHouse(t, func(c *config.Config) { c.NatsURL = "nats://127.0.0.1:" + strconv.Itoa(port) })
+	server := fleettest.Serve(t, "", "PINWHEEL_NATS_PORT="+strconv.Itoa(port), "PINWHEEL_DATA="+natstest.StoreDir(t))
+	h := openFleet(t, func(c *config.Config) { c.NatsURL = "nats://127.0.0.1:" + strconv.Itoa(port) })
 	require.NoError(t, h.fleet.CheckReady(context.Background()))
-	require.NoError(t, server.Process.Signal(syscall.SIGSTOP))
+	server.Signal(syscall.SIGSTOP)
 	require.Eventually(t, func() bool {
 		err := h.fleet.CheckReady(context.Background())
 		return err != nil && strings.Contains(err.Error(), "NATS has not answered since 20")
 	}, patience, tick)
-	require.NoError(t, server.Process.Signal(syscall.SIGCONT))
+	server.Signal(syscall.SIGCONT)
 	require.Eventually(t, func() bool { return h.fleet.CheckReady(context.Background()) == nil }, patience, tick)
 	h.stop()
-	require.NoError(t, server.Process.Signal(os.Interrupt))
+	server.Signal(os.Interrupt)
 }
 
 // A fleet refuses a server that is too old before it creates anything there. The test uses a real server behind a link

@@ -18,10 +18,10 @@ import (
 func TestProcessThatLostItsThreadsIsReplacedUnnoticed(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	s := startTower(t, "PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_PROCESSES=1", "PINWHEEL_THREADS=2",
+	s := supervise(t, "PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_PROCESSES=1", "PINWHEEL_THREADS=2",
 		"PINWHEEL_BACKGROUND_THREADS=0",
 		"PINWHEEL_ACK_WAIT=30s") // a call is refused when it is not stored within a third of this, at most 5 s
-	h := &house{t: t}
+	h := &testFleet{t: t}
 	h.connect(srv.URL())
 	h.deploy("good", "echo", `export default { fetch: async r => new Response(await r.text()) }`)
 	owners := []string{"o1", "o2", "o3", "o4"}
@@ -36,14 +36,14 @@ func TestProcessThatLostItsThreadsIsReplacedUnnoticed(t *testing.T) {
 		require.Contains(t, r.Failure.Message, "it cost the process a thread")
 	}
 	require.Eventually(t, func() bool {
-		code, _ := s.get("/readyz")
+		code, _ := s.Get("/readyz")
 		require.Equal(t, 200, code)
 		pid := s.pid(0)
 		return pid != 0 && pid != old
 	}, patience, 50*time.Millisecond)
 	s.gone(old)
 	require.Eventually(t, func() bool { // its last message may not be handled yet
-		_, metrics := s.get("/metrics")
+		_, metrics := s.Get("/metrics")
 		return regexp.MustCompile(`(?m)^pinwheel_dispatch_bans(\{.*\})? 4$`).Match(metrics)
 	}, patience, 50*time.Millisecond)
 	for _, o := range owners {
@@ -51,9 +51,9 @@ func TestProcessThatLostItsThreadsIsReplacedUnnoticed(t *testing.T) {
 		require.Contains(t, r.Failure.Message, fmt.Sprintf("worker %s/w has cost processes threads", o))
 	}
 	stop()
-	code, _ := s.get("/healthz")
+	code, _ := s.Get("/healthz")
 	require.Equal(t, 200, code)
-	require.True(t, slices.ContainsFunc(s.log(), func(l map[string]any) bool {
+	require.True(t, slices.ContainsFunc(s.Lines(), func(l map[string]any) bool {
 		return l["message"] == "process asks to be replaced; another is started beside it"
 	}))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -21,12 +21,12 @@ func TestRollingUpgradeRefusesNoCall(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
 	// A call is refused when it is not stored within a third of the ack wait, at most 5 s.
-	start := func() *exec.Cmd { return startProcess(t, srv.URL()) }
-	var fleet []*exec.Cmd
+	start := func() *fleettest.Process { return fleettest.Serve(t, srv.URL()) }
+	var fleet []*fleettest.Process
 	for range 3 {
 		fleet = append(fleet, start())
 	}
-	h := &house{t: t}
+	h := &testFleet{t: t}
 	h.connect(srv.URL())
 	h.deploy("acme", "echo", `export default { async fetch(request) {
 		await new Promise(done => setTimeout(done, 20));
@@ -56,7 +56,7 @@ func TestRollingUpgradeRefusesNoCall(t *testing.T) {
 		some()
 		fleet[i] = start()
 		some()
-		require.NoError(t, old.Process.Signal(os.Interrupt))
+		old.Signal(os.Interrupt)
 		require.NoError(t, old.Wait())
 	}
 	some()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -25,7 +26,7 @@ func says(text string) string { return fmt.Sprintf("export default { task: () =>
 const patient = `{"retries": {"maxAttempts": 100, "initialMs": 20, "maxMs": 200}}`
 
 // begin deploys acme/w in a share.
-func (h *house) begin(code string, req deploy.Request) deploy.Deployed {
+func (h *testFleet) begin(code string, req deploy.Request) deploy.Deployed {
 	h.t.Helper()
 	path := filepath.Join(h.t.TempDir(), "w.js")
 	require.NoError(h.t, os.WriteFile(path, []byte(code), 0o600))
@@ -36,7 +37,7 @@ func (h *house) begin(code string, req deploy.Request) deploy.Deployed {
 	return d
 }
 
-func (h *house) workers() *deploy.Store {
+func (h *testFleet) workers() *deploy.Store {
 	h.t.Helper()
 	s, err := deploy.Open(context.Background(), h.js, deploy.Config{})
 	require.NoError(h.t, err)
@@ -44,7 +45,7 @@ func (h *house) workers() *deploy.Store {
 }
 
 // holds is the deployment of acme/w.
-func (h *house) holds(s *deploy.Store) events.Deployment {
+func (h *testFleet) holds(s *deploy.Store) events.Deployment {
 	h.t.Helper()
 	in, err := s.Installation(context.Background(), "acme", "w")
 	require.NoError(h.t, err)
@@ -53,7 +54,7 @@ func (h *house) holds(s *deploy.Store) events.Deployment {
 
 // keyed sends tasks to acme/w, each key after its last one was answered, until the returned function is called. That
 // returns, by key, the versions that answered, in their order.
-func (h *house) keyed(keys int) (stop func() map[string][]string) {
+func (h *testFleet) keyed(keys int) (stop func() map[string][]string) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var mu sync.Mutex
@@ -85,9 +86,9 @@ func (h *house) keyed(keys int) (stop func() map[string][]string) {
 func TestRolloutGoesBackByItself(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	h := &house{t: t}
+	h := &testFleet{t: t}
 	for range 2 {
-		startProcess(t, srv.URL())
+		fleettest.Serve(t, srv.URL())
 	}
 	h.connect(srv.URL())
 	v1 := h.deploy("acme", "w", says("one"), patient)
@@ -119,20 +120,19 @@ func TestRolloutOutlivesTheProcessThatAdvancesIt(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	srv := natstest.Start(t)
-	h := &house{t: t}
+	h := &testFleet{t: t}
 	h.connect(srv.URL())
 	stepped := make(chan int, 100) // which process made a step
-	processes := map[int]interface{ Kill() error }{}
+	processes := map[int]*fleettest.Process{}
 	next := 0
 	open := func() {
 		n := next
 		next++
-		cmd := startTelling(t, func(message string) {
-			if message == "rollout went on" {
+		processes[n] = fleettest.ServeTelling(t, func(line map[string]any) {
+			if line["message"] == "rollout went on" {
 				stepped <- n
 			}
 		}, srv.URL(), shortLease)
-		processes[n] = cmd.Process
 	}
 	for range 3 {
 		open()
@@ -149,11 +149,11 @@ func TestRolloutOutlivesTheProcessThatAdvancesIt(t *testing.T) {
 			if kills++; kills > 6 {
 				continue
 			}
-			require.NoError(t, processes[n].Kill())
+			processes[n].Kill()
 			delete(processes, n)
 			for victim, p := range processes { // and one that may be about to make the next
 				if random.IntN(2) == 0 {
-					require.NoError(t, p.Kill())
+					p.Kill()
 					delete(processes, victim)
 				}
 				break
@@ -197,7 +197,7 @@ func slow(text string) string {
 
 // heard listens on a connection that nothing else uses. The returned function says how often each event was answered
 // until then.
-func (h *house) heard(nc *nats.Conn) func() map[string]int {
+func (h *testFleet) heard(nc *nats.Conn) func() map[string]int {
 	h.t.Helper()
 	replies, err := nc.SubscribeSync(nats.InboxPrefix + ">")
 	require.NoError(h.t, err)
@@ -223,9 +223,9 @@ func (h *house) heard(nc *nats.Conn) func() map[string]int {
 func TestRollbackUnderLoadLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	h := &house{t: t}
+	h := &testFleet{t: t}
 	for range 2 {
-		startProcess(t, srv.URL())
+		fleettest.Serve(t, srv.URL())
 	}
 	h.connect(srv.URL())
 	answered := h.heard(natstest.Connect(t, srv))
@@ -290,9 +290,9 @@ func TestRollbackUnderLoadLosesNoEvent(t *testing.T) {
 func TestSplitIsExactInAllProcesses(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	h := &house{t: t}
+	h := &testFleet{t: t}
 	for range 2 {
-		startProcess(t, srv.URL())
+		fleettest.Serve(t, srv.URL())
 	}
 	h.connect(srv.URL())
 	v1 := h.deploy("acme", "w", says("one"))

@@ -44,7 +44,7 @@ func withKey(path string) func(*config.Config) { return func(c *config.Config) {
 const secretsToken = "a-token-for-tests-of-secrets"
 
 // command runs the pinwheel command against the fleet, with text on its standard input.
-func (h *house) command(stdin string, args ...string) (code int, out, errs string) {
+func (h *testFleet) command(stdin string, args ...string) (code int, out, errs string) {
 	h.t.Helper()
 	cfg := h.fleet.Config()
 	cfg.NatsURL, cfg.SecretsKey = h.fleet.URL(), "" // the command has no key
@@ -54,26 +54,26 @@ func (h *house) command(stdin string, args ...string) (code int, out, errs strin
 }
 
 // secret sets a secret.
-func (h *house) secret(scope, name, value string) {
+func (h *testFleet) secret(scope, name, value string) {
 	h.t.Helper()
 	code, _, errs := h.command(value, "secrets", "set", scope, name)
 	require.Zero(h.t, code, errs)
 }
 
-func (h *house) call(target string) *events.Reply {
+func (h *testFleet) call(target string) *events.Reply {
 	h.t.Helper()
 	return h.reply(h.send(events.Fetch, target, ""))
 }
 
 // answers waits until a call of the worker has this reply.
-func (h *house) answers(target, want string) {
+func (h *testFleet) answers(target, want string) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return string(h.call(target).Body) == want }, patience, 10*time.Millisecond,
 		"%s does not answer %q", target, want)
 }
 
 // deployUnchecked stores a version, and does not wait for it.
-func (h *house) deployUnchecked(owner, name, code string, spec events.Spec) *events.Worker {
+func (h *testFleet) deployUnchecked(owner, name, code string, spec events.Spec) *events.Worker {
 	h.t.Helper()
 	store, err := deploy.Open(context.Background(), h.js, deploy.Config{})
 	require.NoError(h.t, err)
@@ -84,7 +84,7 @@ func (h *house) deployUnchecked(owner, name, code string, spec events.Spec) *eve
 }
 
 // versions are the active versions of a worker in the processes of a fleet, each of which answers.
-func (h *house) versions(target string, processes int) (all []string) {
+func (h *testFleet) versions(target string, processes int) (all []string) {
 	h.t.Helper()
 	answers, err := h.nc.SubscribeSync(h.nc.NewInbox())
 	require.NoError(h.t, err)
@@ -108,7 +108,7 @@ const keyWorker = `export default { fetch: (request, env) => new Response(env.KE
 func TestSecretsReachRunningWorkers(t *testing.T) {
 	t.Parallel()
 	key, _ := newKey(t)
-	h := openHouse(t, withKey(key))
+	h := openFleet(t, withKey(key))
 	for _, mode := range events.Modes {
 		name := "w-" + string(mode)
 		target := "acme/" + name
@@ -142,7 +142,7 @@ func TestSecretsReachRunningWorkers(t *testing.T) {
 func TestAVersionWaitsForItsSecrets(t *testing.T) {
 	t.Parallel()
 	key, recipient := newKey(t)
-	h := openHouse(t, withKey(key))
+	h := openFleet(t, withKey(key))
 	h.deploy("acme", "w", `export default { fetch: () => new Response("without") }`)
 	w := h.deployUnchecked("acme", "w", keyWorker, events.Spec{Secrets: []string{"KEY"}})
 	require.Eventually(t, func() bool { return len(h.fleet.Stats().Secrets.Held) == 1 }, patience, time.Millisecond)
@@ -164,7 +164,7 @@ func TestAVersionWaitsForItsSecrets(t *testing.T) {
 	require.Regexp(t, `^OF +NAME +SET +OPENED BY\nacme/w +KEY +\S+ \S+ +`+recipient+`\n$`, out)
 }
 
-func (h *house) doctorConfig() config.Config {
+func (h *testFleet) doctorConfig() config.Config {
 	cfg := h.fleet.Config()
 	cfg.NatsURL = h.fleet.URL()
 	return cfg
@@ -177,7 +177,7 @@ func TestACopiedCiphertextIsNotUsed(t *testing.T) {
 	key, _ := newKey(t)
 	srv := natstest.Start(t)
 	at := func(c *config.Config) { c.NatsURL = srv.URL() }
-	h := openHouse(t, withKey(key), at)
+	h := openFleet(t, withKey(key), at)
 	h.secret("acme/w", "KEY", "acme's own")
 	h.secret("beta/w", "KEY", "beta's own")
 	h.deploy("acme", "w", keyWorker, `{"secrets": ["KEY"]}`)
@@ -197,7 +197,7 @@ func TestACopiedCiphertextIsNotUsed(t *testing.T) {
 	require.Contains(t, out, "stored secrets cannot be opened: secret acme/w KEY: its ciphertext was made for beta/w KEY")
 
 	h.stop()
-	h = openHouse(t, withKey(key), at)
+	h = openFleet(t, withKey(key), at)
 	require.Contains(t, string(h.call("acme/w").Body), "its ciphertext was made for beta/w KEY")
 	require.Equal(t, "beta's own", string(h.call("beta/w").Body))
 	h.secret("acme/w", "KEY", "set again")
@@ -210,8 +210,8 @@ func TestAProcessWithoutTheKey(t *testing.T) {
 	key, _ := newKey(t)
 	srv := natstest.Start(t)
 	at := func(c *config.Config) { c.NatsURL = srv.URL() }
-	without := openHouse(t, at)
-	h := openHouse(t, withKey(key), at)
+	without := openFleet(t, at)
+	h := openFleet(t, withKey(key), at)
 	old := h.deploy("acme", "w", `export default { fetch: () => new Response("without") }`)
 	code, out, errs := h.command("value", "secrets", "set", "acme/w", "KEY")
 	require.Zero(t, code, errs)
@@ -228,7 +228,7 @@ func TestAProcessWithoutTheKey(t *testing.T) {
 	require.Contains(t, out, "stored: 1; processes have no key: ")
 	require.Contains(t, out, "workers lack their secrets: ")
 
-	late := openHouse(t, at)
+	late := openFleet(t, at)
 	require.Equal(t, []string{"events of acme/w fail: version " + w.Version + ": secret acme/w KEY: this process has no PINWHEEL_SECRETS_KEY"},
 		late.fleet.Stats().Secrets.Held)
 
@@ -246,7 +246,7 @@ func TestRotationOfTheKey(t *testing.T) {
 	newKeyFile, newRecipient := newKey(t)
 	srv := natstest.Start(t)
 	at := func(c *config.Config) { c.NatsURL, c.ControlToken = srv.URL(), secretsToken }
-	h := openHouse(t, withKey(oldKey), at)
+	h := openFleet(t, withKey(oldKey), at)
 	h.secret("acme/w", "KEY", "value")
 	h.secret("acme", "OTHER", "value")
 	h.deploy("acme", "w", keyWorker, `{"secrets": ["KEY"]}`)
@@ -260,7 +260,7 @@ func TestRotationOfTheKey(t *testing.T) {
 		text = append(text, one...)
 	}
 	require.NoError(t, os.WriteFile(both, text, 0o600))
-	h = openHouse(t, withKey(both), at)
+	h = openFleet(t, withKey(both), at)
 	require.Equal(t, "value", string(h.call("acme/w").Body))
 	_, out, _ := h.command("", "secrets", "ls", "acme", "--json")
 	require.Equal(t, 2, strings.Count(out, oldRecipient), out)
@@ -276,7 +276,7 @@ func TestRotationOfTheKey(t *testing.T) {
 	require.Zero(t, discards, "the value is the same: contexts stay")
 	h.stop()
 
-	h = openHouse(t, withKey(newKeyFile), at)
+	h = openFleet(t, withKey(newKeyFile), at)
 	require.Equal(t, "value", string(h.call("acme/w").Body))
 	cfg := h.fleet.Config()
 	cfg.ControlToken = ""
@@ -303,7 +303,7 @@ func TestABadKeyFileStopsTheStart(t *testing.T) {
 func TestSecretEndpoints(t *testing.T) {
 	t.Parallel()
 	key, recipient := newKey(t)
-	h := openHouse(t, withKey(key), func(c *config.Config) { c.ControlToken = secretsToken })
+	h := openFleet(t, withKey(key), func(c *config.Config) { c.ControlToken = secretsToken })
 	client := control.NewClient(h.nc, events.DefaultPrefix, secretsToken)
 	n := secrets.Name{Owner: "acme", Worker: "w", Name: "KEY"}
 	sealed, err := secrets.Seal(n, "value", recipient)
@@ -350,7 +350,7 @@ func TestValuesAreWrittenNowhere(t *testing.T) {
 	go func() { done <- f.Run(ctx) }()
 	<-f.Ready()
 	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
-	h := &house{t: t, fleet: f}
+	h := &testFleet{t: t, fleet: f}
 	h.connect(f.URL())
 	logs, err := h.nc.SubscribeSync("pinwheel.logs.>")
 	require.NoError(t, err)
@@ -429,7 +429,7 @@ func TestValuesAreWrittenNowhere(t *testing.T) {
 }
 
 // dumpStreams writes all messages in all streams.
-func (h *house) dumpStreams(to *strings.Builder) {
+func (h *testFleet) dumpStreams(to *strings.Builder) {
 	h.t.Helper()
 	ctx := context.Background()
 	list := h.js.ListStreams(ctx)
@@ -453,7 +453,7 @@ func TestAnOwnerCannotOfferAKey(t *testing.T) {
 	t.Parallel()
 	url := natstest.StartConfigured(t, "../../../deploy/nats/users.conf")
 	key, recipient := newKey(t)
-	h := openHouse(t, withKey(key), func(c *config.Config) {
+	h := openFleet(t, withKey(key), func(c *config.Config) {
 		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes = url, "fleet", "fleet-secret", config.List{
 			"_INBOX.{owner}."}, 64<<20
 	})

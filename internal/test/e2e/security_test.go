@@ -30,16 +30,16 @@ func as(t *testing.T, url, user string, opts ...nats.Option) *nats.Conn {
 }
 
 // openSecured opens a fleet that connects as user fleet.
-func openSecured(t *testing.T, url string, replyPrefixes ...string) *house {
+func openSecured(t *testing.T, url string, replyPrefixes ...string) *testFleet {
 	t.Helper()
-	return openHouse(t, func(c *config.Config) {
+	return openFleet(t, func(c *config.Config) {
 		c.NatsURL, c.NatsUser, c.NatsPassword, c.ReplyPrefixes, c.MaxBytes =
 			url, "fleet", "fleet-secret", replyPrefixes, 64<<20
 	})
 }
 
 // streams returns the content of every stream of the fleet, for comparison.
-func (h *house) streams() map[string]uint64 {
+func (h *testFleet) streams() map[string]uint64 {
 	h.t.Helper()
 	all := map[string]uint64{}
 	list := h.js.ListStreams(context.Background())
@@ -57,7 +57,7 @@ const securedWorker = `export default {
 }`
 
 // mayAndMayNot tries what an owner may do and what it may not do, as acme, with beta's user beside it.
-func mayAndMayNot(t *testing.T, h *house, acme, beta *nats.Conn) {
+func mayAndMayNot(t *testing.T, h *testFleet, acme, beta *nats.Conn) {
 	h.deployAs("acme", "w", securedWorker)
 	h.deployAs("beta", "w", securedWorker)
 
@@ -170,7 +170,7 @@ func stolenFrom(sub *nats.Subscription) (list []string) {
 	}
 }
 
-func (h *house) deployAs(owner, name, code string) {
+func (h *testFleet) deployAs(owner, name, code string) {
 	h.t.Helper()
 	path := filepath.Join(h.t.TempDir(), name+".js")
 	require.NoError(h.t, os.WriteFile(path, []byte(code), 0o600))

@@ -20,8 +20,8 @@ import (
 
 func TestEveryProcessAnswersOnSRV(t *testing.T) {
 	t.Parallel()
-	first := openHouse(t)
-	second := openHouse(t, func(c *config.Config) { c.NatsURL = first.fleet.URL() })
+	first := openFleet(t)
+	second := openFleet(t, func(c *config.Config) { c.NatsURL = first.fleet.URL() })
 	second.deploy("acme", "ok", `export default { fetch: () => new Response("ok") }`)
 	for range 3 {
 		second.reply(second.send(events.Fetch, "acme/ok", ""))
@@ -46,7 +46,7 @@ func TestEveryProcessAnswersOnSRV(t *testing.T) {
 }
 
 // ask sends a request and returns the answers of n processes.
-func ask[T any](h *house, subject string, n int) []T {
+func ask[T any](h *testFleet, subject string, n int) []T {
 	h.t.Helper()
 	inbox, answers := h.nc.NewRespInbox(), make(chan *nats.Msg, 8)
 	sub, err := h.nc.ChanSubscribe(inbox, answers)
@@ -70,7 +70,7 @@ func ask[T any](h *house, subject string, n int) []T {
 
 func TestProfilesOnlyWhenAskedFor(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	for profiling, status := range map[bool]int{false: http.StatusNotFound, true: http.StatusOK} {
 		a, err := admin.Open("127.0.0.1:0", h.fleet, profiling)
 		require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestProfilesOnlyWhenAskedFor(t *testing.T) {
 
 func TestAdminPool(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, func(c *config.Config) { c.Threads, c.MaxIsolates = 2, 10 })
+	h := openFleet(t, func(c *config.Config) { c.Threads, c.MaxIsolates = 2, 10 })
 	a, err := admin.Open("127.0.0.1:0", h.fleet, false)
 	require.NoError(t, err)
 	go func() { _ = a.Run(t.Context()) }()
@@ -118,7 +118,7 @@ func TestAdminPool(t *testing.T) {
 func TestOwnersAreDividedAmongThreads(t *testing.T) {
 	t.Parallel()
 	const owners, rounds = 12, 20
-	h := openHouse(t, func(c *config.Config) { c.Threads, c.BackgroundThreads, c.MaxIsolates = 2, 0, 20 })
+	h := openFleet(t, func(c *config.Config) { c.Threads, c.BackgroundThreads, c.MaxIsolates = 2, 0, 20 })
 	for i := range owners {
 		h.deploy(fmt.Sprint("o", i), "w", `export default { fetch: () => new Response("ok") }`)
 	}

@@ -41,14 +41,14 @@ export class Admin extends WorkerEntrypoint {
 export const plain = { fetch(request, env, ctx) { return new Response("plain " + env.NAME + typeof ctx.waitUntil + (this === plain)) } };
 `
 
-func deployAuth(h *house) {
+func deployAuth(h *testFleet) {
 	h.deploy("acme", "auth", auth, `{"vars": {"NAME": "n"}}`)
 }
 
 // A worker calls another one of its owner: requests with streams both ways, and methods with arguments that are cloned.
 func TestServiceBinding(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	deployAuth(h)
 	h.deploy("acme", "caller", `export default { async fetch(r, env) {
 		const out = [], see = async (f) => { try { out.push(await f()) } catch (e) { out.push([e.name, e.message, e.code, e.cause, e.remote]) } };
@@ -126,7 +126,7 @@ func TestServiceBinding(t *testing.T) {
 // All places of the owner and all slots may be taken by runs that wait for a call.
 func TestServiceCallsOfAFullOwner(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, func(c *config.Config) { c.OwnerMaxRunning, c.Slots = 2, 2 })
+	h := openFleet(t, func(c *config.Config) { c.OwnerMaxRunning, c.Slots = 2, 2 })
 	h.deploy("acme", "w", `export default { async fetch(r, env) {
 		const n = Number(new URL(r.url).searchParams.get("n") ?? 0);
 		if (n === 8) return new Response("deep");
@@ -145,7 +145,7 @@ func TestServiceCallsOfAFullOwner(t *testing.T) {
 // A worker may have methods only: other workers call them, and events find no handler.
 func TestWorkerThatIsAServiceOnly(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("acme", "sums", `import { WorkerEntrypoint } from "cloudflare:workers";
 		export default class extends WorkerEntrypoint { add(a, b) { return a + b } }
 		export const odd = new Proxy({}, { get() { throw new Error("no") } });`)
@@ -157,7 +157,7 @@ func TestWorkerThatIsAServiceOnly(t *testing.T) {
 // When a caller ends without waiting, the signal of what it called fires, and the called worker goes on.
 func TestCallerThatDoesNotWait(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	const kv = `{"kv": {"KV": "space"}, "limits": {"cpuMs": 60000, "wallMs": 600000}}`
 	h.deploy("acme", "called", `export default { fetch(request, env, ctx) {
 		setTimeout(() => {}, 60000); // a run that waits for nothing of its own ends
@@ -175,7 +175,7 @@ func TestCallerThatDoesNotWait(t *testing.T) {
 // runs in another isolate if their limits differ.
 func TestCalledWorkerThatPassesALimit(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("acme", "called", `import { WorkerEntrypoint } from "cloudflare:workers";
 		export default class extends WorkerEntrypoint {
 			fetch() { for (;;); }

@@ -14,10 +14,10 @@ import (
 const hostileLimits = `{"services": {"SELF": "w", "AUTH": "auth", "NAMED": "w#Named"}, "limits": {"cpuMs": 60000, "wallMs": 60000, "subrequests": 1000}}`
 
 // held returns the bytes that the process holds for runs outside of V8.
-func (h *house) held() float64 { return h.metric("pinwheel_held_bytes") }
+func (h *testFleet) held() float64 { return h.metric("pinwheel_held_bytes") }
 
 // isFree waits until nothing is held, and then has the other owner's worker answer.
-func (h *house) isFree() {
+func (h *testFleet) isFree() {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return h.held() == 0 }, patience, 5*time.Millisecond)
 	require.Equal(h.t, "fine", string(h.call("other/auth").Body))
@@ -27,7 +27,7 @@ func (h *house) isFree() {
 // owner's worker answers.
 func TestHostileServiceCalls(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, func(c *config.Config) { c.OwnerMaxRunning = 64 })
+	h := openFleet(t, func(c *config.Config) { c.OwnerMaxRunning = 64 })
 	h.deploy("other", "auth", `export default { fetch() { return new Response("fine") } }`)
 	for name, test := range map[string]struct{ code, want string }{
 		"nine deep": {
@@ -122,7 +122,7 @@ export default class extends WorkerEntrypoint {
 // What a called worker does to itself is an error of the caller.
 func TestServiceThatBreaksItsLimits(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("other", "auth", `export default { fetch() { return new Response("fine") } }`)
 	h.deploy("acme", "auth", `import { WorkerEntrypoint } from "cloudflare:workers";
 export default class extends WorkerEntrypoint {
@@ -143,7 +143,7 @@ export default class extends WorkerEntrypoint {
 // A worker with a limit of one that calls itself gets an error at once, also through another worker.
 func TestServiceWithConcurrencyCallsItself(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("other", "auth", `export default { fetch() { return new Response("fine") } }`)
 	h.deploy("acme", "auth", `export default { fetch(r, env) { return env.W.fetch("http://x/inner") } }`, `{"services": {"W": "w"}}`)
 	h.deploy("acme", "w", `export default { async fetch(r, env) {
@@ -161,7 +161,7 @@ func TestServiceWithConcurrencyCallsItself(t *testing.T) {
 // What a caller has given to a call is charged as long as the called event has it, also when the caller has gone.
 func TestCallsThatNobodyWaitsForAreCharged(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("acme", "called", `import { WorkerEntrypoint } from "cloudflare:workers";
 export default class extends WorkerEntrypoint {
 	async keep(b) { while (await this.env.KV.get("go") === null) await new Promise((done) => setTimeout(done, 5)); }

@@ -1,114 +1,40 @@
 package e2e
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/process/fleet"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-// tower is a supervisor in its own process, with its children.
-type tower struct {
-	t          *testing.T
-	cmd        *exec.Cmd
-	url, admin string
-	mu         sync.Mutex
-	lines      []map[string]any // of its log
+// supervisor is `pinwheel serve` with child processes.
+type supervisor struct {
+	*fleettest.Process
+	t *testing.T
 }
 
-// startTower runs `pinwheel serve` with two processes and waits until both take events.
-func startTower(t *testing.T, env ...string) *tower {
+// supervise runs `pinwheel serve` with two processes, and waits until both take events.
+func supervise(t *testing.T, env ...string) *supervisor {
 	t.Helper()
-	sockets, err := os.MkdirTemp("", "pw") // a killed supervisor leaves its directory behind
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
-	s := &tower{t: t, cmd: exec.Command(os.Args[0], "serve")}
-	s.cmd.Env = append(os.Environ(), append([]string{
-		asMain + "=1", "TMPDIR=" + sockets, "PINWHEEL_PROCESSES=2", "PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_ACK_WAIT=2s",
-		"PINWHEEL_DRAIN_TIMEOUT=5s", "PINWHEEL_LOG_FORMAT=json",
-	}, env...)...)
-	out, err := s.cmd.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, s.cmd.Start())
-	t.Cleanup(func() {
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
-		if t.Failed() {
-			t.Log("what the processes wrote that is not JSON, such as a data race:\n" + s.unstructured())
-		}
-	})
-	up := make(chan struct{})
-	go s.read(out, up)
-	select {
-	case <-up:
-	case <-time.After(patience):
-		t.Fatalf("the processes do not get ready: %v", s.log())
-	}
-	return s
+	return &supervisor{t: t, Process: fleettest.Serve(t, "", append([]string{"PINWHEEL_PROCESSES=2",
+		"PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_ACK_WAIT=2s", "PINWHEEL_DRAIN_TIMEOUT=5s"}, env...)...)}
 }
 
-func (s *tower) read(out io.Reader, up chan struct{}) {
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		line := map[string]any{}
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			line["not JSON"] = lines.Text()
-		}
-		s.mu.Lock()
-		s.lines = append(s.lines, line)
-		s.mu.Unlock()
-		if line["message"] == "ready" && line["process"] == nil {
-			s.url, s.admin = line["nats"].(string), line["admin"].(string)
-			close(up)
-		}
-	}
-}
-
-func (s *tower) log() []map[string]any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lines
-}
-
-// unstructured returns the lines of the log that are not JSON.
-func (s *tower) unstructured() (text string) {
-	for _, line := range s.log() {
-		if plain, ok := line["not JSON"].(string); ok {
-			text += plain + "\n"
-		}
-	}
-	return text
-}
-
-func (s *tower) get(path string) (int, []byte) {
-	s.t.Helper()
-	resp, err := http.Get("http://" + s.admin + path)
-	require.NoError(s.t, err)
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(s.t, err)
-	return resp.StatusCode, body
-}
-
-// towerStats is the answer of GET /admin/pool: the sum, and the figures of each process.
-type towerStats struct {
+// supervisorStats is the answer of GET /admin/pool: the sum, and the figures of each process.
+type supervisorStats struct {
 	fleet.ProcessStats
 	Processes []struct {
 		Process, PID int
@@ -116,15 +42,15 @@ type towerStats struct {
 	}
 }
 
-func (s *tower) stats() (all towerStats) {
+func (s *supervisor) stats() (all supervisorStats) {
 	s.t.Helper()
-	_, body := s.get("/admin/pool")
+	_, body := s.Get("/admin/pool")
 	require.NoError(s.t, json.Unmarshal(body, &all), "%s", body)
 	return all
 }
 
 // installed waits until both processes have installed a worker.
-func (s *tower) installed() {
+func (s *supervisor) installed() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		all := s.stats()
@@ -132,34 +58,7 @@ func (s *tower) installed() {
 	}, patience, 20*time.Millisecond)
 }
 
-func (s *tower) pid(process int) int { return s.stats().Processes[process].PID }
-
-// metrics returns the merged metrics, parsed as Prometheus does.
-func (s *tower) metrics() map[string]*dto.MetricFamily {
-	s.t.Helper()
-	code, body := s.get("/metrics")
-	require.Equal(s.t, http.StatusOK, code)
-	all := map[string]*dto.MetricFamily{}
-	for d := expfmt.NewDecoder(strings.NewReader(string(body)), expfmt.NewFormat(expfmt.TypeTextPlain)); ; {
-		f := &dto.MetricFamily{}
-		if d.Decode(f) != nil {
-			return all
-		}
-		all[f.GetName()] = f
-	}
-}
-
-// sum adds a metric of one process over its other labels.
-func sum(f *dto.MetricFamily, process string) (total float64) {
-	for _, m := range f.GetMetric() {
-		for _, l := range m.GetLabel() {
-			if l.GetName() == "process" && l.GetValue() == process {
-				total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	return total
-}
+func (s *supervisor) pid(process int) int { return s.stats().Processes[process].PID }
 
 // gone reports whether the process has ended, even if its exit code was not read yet.
 func gone(pid int) bool {
@@ -171,7 +70,7 @@ func gone(pid int) bool {
 	return state[0] == 'Z' || state[0] == 'X'
 }
 
-func (s *tower) gone(pids ...int) {
+func (s *supervisor) gone(pids ...int) {
 	s.t.Helper()
 	for _, pid := range pids {
 		require.Eventually(s.t, func() bool { return gone(pid) }, patience, 5*time.Millisecond, "process %d", pid)
@@ -187,9 +86,9 @@ func TestSupervisorReplacesProcessesThatDie(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	srv := natstest.Start(t)
-	s := startTower(t, "PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_WINDOW=128")
-	require.Equal(t, srv.URL(), s.url)
-	h := &house{t: t}
+	s := supervise(t, "PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_WINDOW=128")
+	require.Equal(t, srv.URL(), s.URL)
+	h := &testFleet{t: t}
 	h.connect(srv.URL())
 	h.deploy("acme", "count", `export default { async task(event) { await new Promise(done => setTimeout(done, 1)); return event.payload } }`)
 	s.installed()
@@ -217,55 +116,55 @@ func TestSupervisorReplacesProcessesThatDie(t *testing.T) {
 	require.Empty(t, kills)
 	h.settled()
 	require.Empty(t, h.dead())
-	require.Eventually(t, func() bool { code, _ := s.get("/readyz"); return code == http.StatusOK }, patience,
+	require.Eventually(t, func() bool { code, _ := s.Get("/readyz"); return code == http.StatusOK }, patience,
 		10*time.Millisecond)
 	s.checkReplaced()
 	s.checkEnd()
 }
 
 // checkReplaced checks the supervisor's report after each of its two processes was replaced once.
-func (s *tower) checkReplaced() {
+func (s *supervisor) checkReplaced() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
-		all := s.metrics()
-		return sum(all["pinwheel_window"], "0") == 128 && sum(all["pinwheel_window"], "1") == 128 &&
-			sum(all["pinwheel_process_up"], "0") == 1
+		all := s.Metrics()
+		of := func(name, process string) float64 { return fleettest.Sum(all[name], "process", process) }
+		return of("pinwheel_window", "0") == 128 && of("pinwheel_window", "1") == 128 && of("pinwheel_process_up", "0") == 1
 	}, patience, 10*time.Millisecond)
-	all := s.metrics()
-	require.EqualValues(s.t, 1, sum(all["pinwheel_process_restarts_total"], "0"))
-	require.EqualValues(s.t, 1, sum(all["pinwheel_process_restarts_total"], "1"))
-	require.Positive(s.t, sum(all["go_goroutines"], "supervisor"))
+	all := s.Metrics()
+	require.EqualValues(s.t, 1, fleettest.Sum(all["pinwheel_process_restarts_total"], "process", "0"))
+	require.EqualValues(s.t, 1, fleettest.Sum(all["pinwheel_process_restarts_total"], "process", "1"))
+	require.Positive(s.t, fleettest.Sum(all["go_goroutines"], "process", "supervisor"))
 	crashed := false
-	for _, line := range s.log() {
-		require.NotContains(s.t, line, "not JSON")
+	for _, line := range s.Lines() {
+		require.NotContains(s.t, line, "text")
 		text, _ := line["message"].(string)
 		crashed = crashed || strings.Contains(text, "SIGSEGV") && line["process"] == 1.0
 	}
 	require.True(s.t, crashed, "last words of a process are in the log")
-	code, body := s.get("/healthz")
+	code, body := s.Get("/healthz")
 	require.Equal(s.t, http.StatusOK, code, "%s", body)
 }
 
 // checkEnd ends the supervisor as an init system does.
-func (s *tower) checkEnd() {
+func (s *supervisor) checkEnd() {
 	s.t.Helper()
 	pids := []int{s.pid(0), s.pid(1)}
-	require.NoError(s.t, s.cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(s.t, s.cmd.Wait(), "a supervisor whose processes drain ends well")
+	s.Signal(syscall.SIGTERM)
+	require.NoError(s.t, s.Wait(), "a supervisor whose processes drain ends well")
 	s.gone(pids...)
 }
 
 func TestSupervisorHoldsNATSAndMergesStats(t *testing.T) {
 	t.Parallel()
-	s := startTower(t, "PINWHEEL_NATS_URL=", "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t),
+	s := supervise(t, "PINWHEEL_NATS_URL=", "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t),
 		"PINWHEEL_MAX_BYTES=64MiB", "PINWHEEL_THREADS=2", "PINWHEEL_MAX_ISOLATES=10")
-	h := &house{t: t}
-	h.connect(s.url)
+	h := &testFleet{t: t}
+	h.connect(s.URL)
 	h.deploy("acme", "pid", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 50)) }`)
 	s.installed()
 	acked := func() (a, b float64) {
-		both := s.metrics()["pinwheel_events_total"]
-		return sum(both, "0"), sum(both, "1")
+		both := s.Metrics()["pinwheel_events_total"]
+		return fleettest.Sum(both, "process", "0"), fleettest.Sum(both, "process", "1")
 	}
 	asked0, asked1 := acked() // deploy uses an event to check whether a process has the worker
 	var replies []<-chan *nats.Msg
@@ -276,7 +175,7 @@ func TestSupervisorHoldsNATSAndMergesStats(t *testing.T) {
 		require.Equal(t, 200, h.reply(r).Status)
 	}
 	h.settled()
-	var all towerStats
+	var all supervisorStats
 	require.Eventually(t, func() bool {
 		all = s.stats()
 		return all.Running == 0 && all.Busy == 0 && all.WarmHits+all.ColdStarts == 200
@@ -303,9 +202,9 @@ func TestSupervisorHoldsNATSAndMergesStats(t *testing.T) {
 func TestNoProcessOutlivesItsSupervisor(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	s := startTower(t, "PINWHEEL_NATS_URL="+srv.URL())
+	s := supervise(t, "PINWHEEL_NATS_URL="+srv.URL())
 	pids := []int{s.pid(0), s.pid(1)}
 	require.NotEqual(t, pids[0], pids[1])
-	require.NoError(t, s.cmd.Process.Kill())
+	s.Kill()
 	s.gone(pids...)
 }

@@ -20,7 +20,7 @@ import (
 const tailID = "0123456789abcdef0123"
 
 // tail asks n processes for a tail of an owner, and returns the answers.
-func (h *house) tail(n int, request string) (answers []*nats.Msg) {
+func (h *testFleet) tail(n int, request string) (answers []*nats.Msg) {
 	h.t.Helper()
 	inbox := h.nc.NewInbox()
 	sub, err := h.nc.SubscribeSync(inbox)
@@ -62,8 +62,8 @@ const tailedWorker = `export default {
 
 func TestTail(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
-	openHouse(t, func(c *config.Config) { c.NatsURL = h.fleet.URL() })
+	h := openFleet(t)
+	openFleet(t, func(c *config.Config) { c.NatsURL = h.fleet.URL() })
 	w := h.deploy("acme", "w", tailedWorker)
 	h.deploy("beta", "w", tailedWorker)
 	feed, err := h.nc.SubscribeSync("pinwheel.feed.*.*")
@@ -131,7 +131,7 @@ func TestTail(t *testing.T) {
 
 func TestTailsThatAreWrong(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t)
+	h := openFleet(t)
 	feed, err := h.nc.SubscribeSync(">")
 	require.NoError(t, err)
 	require.NoError(t, h.nc.Flush())

@@ -22,6 +22,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/fleet"
 	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/test/otlptest"
 )
@@ -84,7 +85,7 @@ func names(c *otlptest.Collector) (list []string) {
 func TestOneTrace(t *testing.T) {
 	collector := otlptest.Open(t)
 	server := openTraced(t)
-	h := openHouse(t, privateAddresses)
+	h := openFleet(t, privateAddresses)
 	h.deploy("acme", "auth", `import { WorkerEntrypoint } from "cloudflare:workers";
 		export default class extends WorkerEntrypoint {
 			who() { return "you" }
@@ -211,7 +212,7 @@ func TestOneTrace(t *testing.T) {
 // dead letter of a sampled event names its trace.
 func TestTraceOfAnEventWithoutParent(t *testing.T) {
 	collector := otlptest.Open(t)
-	h := openHouse(t)
+	h := openFleet(t)
 	h.deploy("acme", "w", `export default { task() { throw new Error("no") } }`, `{"retries": {"maxAttempts": 1}}`)
 	require.NotNil(t,
 		h.reply(h.send(events.Task, "acme/w", `{}`, "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")).Failure)
@@ -255,8 +256,8 @@ func TestStalledCollector(t *testing.T) {
 	}()
 	t.Cleanup(func() { _ = listener.Close() })
 	srv := natstest.Start(t)
-	h := &house{t: t}
-	p := startProcess(t, srv.URL(), "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+listener.Addr().String(),
+	h := &testFleet{t: t}
+	p := fleettest.Serve(t, srv.URL(), "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+listener.Addr().String(),
 		"OTEL_BSP_SCHEDULE_DELAY=5", "PINWHEEL_TRACE_OWNER_RATE=1000000")
 	h.connect(srv.URL())
 	h.deploy("acme", "count", `export default { task(event) { console.log("x"); return event.payload } }`)
@@ -270,7 +271,7 @@ func TestStalledCollector(t *testing.T) {
 		}
 	}
 	require.Eventually(t, func() bool { return connections.Load() > 0 }, patience, time.Millisecond)
-	require.NoError(t, p.Process.Signal(os.Interrupt))
+	p.Signal(os.Interrupt)
 	require.NoError(t, p.Wait())
 }
 

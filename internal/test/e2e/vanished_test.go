@@ -57,7 +57,7 @@ func TestEmptiedBucketHarmsNoEvent(t *testing.T) {
 			srv := natstest.Start(t)
 			f := beginFleet(t, srv.URL())
 			<-f.Ready()
-			h := &house{t: t, fleet: f}
+			h := &testFleet{t: t, fleet: f}
 			h.connect(srv.URL())
 			const echo = `export default { fetch: async r => new Response(await r.text()) }`
 			h.deploy("acme", "echo", echo)
@@ -93,7 +93,7 @@ func TestProcessesStartWithoutWorkers(t *testing.T) {
 	srv := natstest.Start(t)
 	f := beginFleet(t, srv.URL())
 	<-f.Ready()
-	h := &house{t: t, fleet: f}
+	h := &testFleet{t: t, fleet: f}
 	h.connect(srv.URL())
 	h.deploy("acme", "echo", `export default { fetch: async r => new Response(await r.text()) }`)
 	require.NoError(t, f.Workers().Remove(t.Context(), "acme", "echo"))

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -77,10 +77,10 @@ func (c *counting) set(hold chan string) {
 func TestOneEventOfAWorkerAtATime(t *testing.T) {
 	t.Parallel()
 	srv, server := natstest.Start(t), startCounting(t)
-	h := &house{t: t}
-	processes := map[string]*exec.Cmd{}
+	h := &testFleet{t: t}
+	processes := map[string]*fleettest.Process{}
 	for _, host := range []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"} {
-		processes[host] = startProcess(t, srv.URL(), shortLease, "PINWHEEL_ALLOW_PRIVATE_ADDRESSES="+host+"/32")
+		processes[host] = fleettest.Serve(t, srv.URL(), shortLease, "PINWHEEL_ALLOW_PRIVATE_ADDRESSES="+host+"/32")
 	}
 	h.connect(srv.URL())
 	h.deploy("acme", "one", fmt.Sprintf(`export default { async task() {
@@ -113,7 +113,7 @@ func TestOneEventOfAWorkerAtATime(t *testing.T) {
 	answered = send(30)
 	holder := <-hold
 	server.set(nil)
-	require.NoError(t, processes[holder].Process.Kill())
+	processes[holder].Kill()
 	answered()
 	server.mu.Lock()
 	defer server.mu.Unlock()

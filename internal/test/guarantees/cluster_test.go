@@ -25,7 +25,7 @@ const election = "election of a server"
 
 // openCluster starts the servers, each in its own process. The processes of the fleet reach all of them, and each
 // process starts with a different one.
-func (h *house) openCluster(n, servers int) (urls []string) {
+func (h *testFleet) openCluster(n, servers int) (urls []string) {
 	h.model.loose = true
 	h.cluster = natstest.StartCluster(h.t, servers)
 	for i := range n + 1 {
@@ -212,7 +212,7 @@ func (b *breaker) behind() (string, error) {
 }
 
 // timed records how long something took.
-func (h *house) timed(what string, d time.Duration) {
+func (h *testFleet) timed(what string, d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.times[what] = append(h.times[what], d)
@@ -235,7 +235,7 @@ func (m *model) recoveredAfter(f fault) (all time.Duration) {
 }
 
 // reportRecovery logs how long recovery took after each kind of fault.
-func (h *house) reportRecovery() {
+func (h *testFleet) reportRecovery() {
 	h.model.mu.Lock()
 	for _, f := range h.model.faults {
 		if f.kind != election && f.kind != starvation {

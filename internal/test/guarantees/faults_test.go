@@ -22,7 +22,7 @@ func asAPIError(err error, api **jetstream.APIError) bool { return errors.As(err
 
 // breaker injects faults, one or several at a time. Only one goroutine at a time breaks a process or the server.
 type breaker struct {
-	*house
+	*testFleet
 	random    *rand.Rand
 	faults    []chance
 	running   sync.WaitGroup
@@ -257,7 +257,7 @@ const starvation = "starvation"
 
 // watchForStarvation records, until ctx is done, when this process or the server was late by a good part of a lease. It
 // asks the server directly: whether the fleet got its answers does not matter here.
-func (h *house) watchForStarvation(ctx context.Context) {
+func (h *testFleet) watchForStarvation(ctx context.Context) {
 	for {
 		asked := time.Now()
 		once, cancel := context.WithTimeout(ctx, ackWait)

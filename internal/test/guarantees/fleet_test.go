@@ -37,8 +37,8 @@ const (
 	rough = "rough"
 )
 
-// house is the fleet, its server, and what the test knows about them.
-type house struct {
+// testFleet is the fleet, its server, and what the test knows about them.
+type testFleet struct {
 	t       testing.TB
 	dir     string
 	model   *model
@@ -58,21 +58,24 @@ type house struct {
 	times  map[string][]time.Duration
 }
 
-func (h *house) nextID() string { return fmt.Sprintf("e%d", h.ids.Add(1)) }
+func (h *testFleet) nextID() string { return fmt.Sprintf("e%d", h.ids.Add(1)) }
 
-func (h *house) count(what string) {
+func (h *testFleet) count(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.counts[what]++
 }
 
-// openHouse starts the servers and n processes, whose clocks may be wrong, and deploys the workers. With overtake,
+// openFleet starts the servers and n processes, whose clocks may be wrong, and deploys the workers. With overtake,
 // which is chosen at random, events bypass even the shortest backlogs, including backlog events that are about to be
 // delivered. Those may then run twice.
-func openHouse(t testing.TB, n, servers int, random *rand.Rand) *house {
+func openFleet(t testing.TB, n, servers int, random *rand.Rand) *testFleet {
 	t.Helper()
 	syncAlways, overtake := random.IntN(4) == 0, random.IntN(3) == 0
-	h := &house{t: t, dir: t.TempDir(), model: newModel(), counts: map[string]int{}, times: map[string][]time.Duration{}}
+	h := &testFleet{
+		t: t, dir: t.TempDir(), model: newModel(),
+		counts: map[string]int{}, times: map[string][]time.Duration{},
+	}
 	upstream := httptest.NewServer(http.HandlerFunc(h.told))
 	t.Cleanup(upstream.Close)
 	var urls []string // of each process, and of the test
@@ -123,7 +126,7 @@ func openHouse(t testing.TB, n, servers int, random *rand.Rand) *house {
 }
 
 // told takes what handlers tell of their runs.
-func (h *house) told(w http.ResponseWriter, r *http.Request) {
+func (h *testFleet) told(w http.ResponseWriter, r *http.Request) {
 	of, isBatch := strings.CutPrefix(r.URL.Path, "/batch")
 	if !isBatch {
 		attempt, _ := strconv.Atoi(r.URL.Query().Get("attempt"))
@@ -147,7 +150,7 @@ func (h *house) told(w http.ResponseWriter, r *http.Request) {
 }
 
 // openServer starts the one server, and gives each of n processes its own network.
-func (h *house) openServer(n int, syncAlways bool) (urls []string) {
+func (h *testFleet) openServer(n int, syncAlways bool) (urls []string) {
 	address := fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(h.t))
 	env := []string{asServer + "=" + address, serverStore + "=" + filepath.Join(h.dir, "nats")}
 	if syncAlways {
@@ -165,7 +168,7 @@ func (h *house) openServer(n int, syncAlways bool) (urls []string) {
 }
 
 // listen takes replies.
-func (h *house) listen() {
+func (h *testFleet) listen() {
 	_, err := h.nc.Subscribe("_INBOX.orders.*", func(m *nats.Msg) {
 		if m.Header.Get("Status") == "503" && len(m.Data) == 0 {
 			h.count("calls that reached no process")
@@ -207,7 +210,7 @@ func sourceOf(worker string) string {
 }
 
 // writeWorkers writes the source of every worker with its manifest.
-func (h *house) writeWorkers(upstream string) {
+func (h *testFleet) writeWorkers(upstream string) {
 	for name, limits := range map[string]string{
 		"job": `"cpuMs": 5000, "wallMs": 60000`, "once": `"cpuMs": 5000, "wallMs": 60000`,
 		"batch": `"cpuMs": 5000, "wallMs": 60000`, "cpu": `"cpuMs": 50, "wallMs": 60000`,
@@ -222,7 +225,7 @@ func (h *house) writeWorkers(upstream string) {
 }
 
 // deploy deploys a version of a worker that behaves like the others.
-func (h *house) deploy(owner, worker string, n int) error {
+func (h *testFleet) deploy(owner, worker string, n int) error {
 	path := filepath.Join(h.dir, worker+".js")
 	code, err := os.ReadFile(sourceOf(worker))
 	if err != nil {
@@ -253,7 +256,7 @@ func asForwarded(m *nats.Msg) {
 
 // publish publishes an event, and records it when it is acknowledged. A refusal is final. Without an answer, publish
 // tries again with the same message ID.
-func (h *house) publish(o *order) {
+func (h *testFleet) publish(o *order) {
 	m := &nats.Msg{Subject: subjects.Event(o.kind, o.owner, o.worker), Data: []byte(o.body), Header: nats.Header{
 		events.HeaderEventID: {o.id}, events.HeaderReplyTo: {"_INBOX.orders." + o.id},
 		events.HeaderMsgID: {o.owner + ":" + o.id},
@@ -288,7 +291,7 @@ func (h *house) publish(o *order) {
 }
 
 // publishAgain publishes an event of an idempotent worker a second time, after it was answered.
-func (h *house) publishAgain(o *order, m *nats.Msg) {
+func (h *testFleet) publishAgain(o *order, m *nats.Msg) {
 	answered := func() bool {
 		h.model.mu.Lock()
 		defer h.model.mu.Unlock()
@@ -312,7 +315,7 @@ func (h *house) publishAgain(o *order, m *nats.Msg) {
 const codeDuplicateUnderWay = 10158
 
 // insist publishes m until it is stored or refused.
-func (h *house) insist(o *order, m *nats.Msg) {
+func (h *testFleet) insist(o *order, m *nats.Msg) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		_, err := h.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
@@ -346,7 +349,7 @@ func (h *house) insist(o *order, m *nats.Msg) {
 func pause(d time.Duration) { <-time.After(d) }
 
 // letters returns the dead letters by event ID.
-func (h *house) letters() map[string][]*events.DeadLetter {
+func (h *testFleet) letters() map[string][]*events.DeadLetter {
 	found := map[string][]*events.DeadLetter{}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -358,7 +361,7 @@ func (h *house) letters() map[string][]*events.DeadLetter {
 }
 
 // left returns the number of events that have not ended.
-func (h *house) left() (stored, parked, waiting int) {
+func (h *testFleet) left() (stored, parked, waiting int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	of := func(name, pin string) int {
@@ -373,7 +376,7 @@ func (h *house) left() (stored, parked, waiting int) {
 }
 
 // leftovers describes the first n events that have not ended.
-func (h *house) leftovers(n int) (lines []string) {
+func (h *testFleet) leftovers(n int) (lines []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	for _, name := range []string{events.StreamEvents, events.StreamParked, events.StreamSchedules} {

@@ -33,8 +33,8 @@ func TestGuarantees(t *testing.T) {
 	}
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	h := openHouse(repeatFailures(t, seed), 3, *servers, random)
-	b := &breaker{house: h, random: random, busy: make([]sync.Mutex, len(h.fleet))}
+	h := openFleet(repeatFailures(t, seed), 3, *servers, random)
+	b := &breaker{testFleet: h, random: random, busy: make([]sync.Mutex, len(h.fleet))}
 	b.faults = b.ofOneServer()
 	if h.cluster != nil {
 		b.faults = b.ofCluster()
@@ -70,7 +70,7 @@ func TestGuarantees(t *testing.T) {
 }
 
 // keepPublishing publishes about a hundred events a second, in bursts.
-func (h *house) keepPublishing(random *rand.Rand, stop chan struct{}) {
+func (h *testFleet) keepPublishing(random *rand.Rand, stop chan struct{}) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	room := make(chan struct{}, 200) // limits the publishes in progress
@@ -100,7 +100,7 @@ func (h *house) keepPublishing(random *rand.Rand, stop chan struct{}) {
 }
 
 // untilEmpty waits until every event has ended.
-func (h *house) untilEmpty(limit time.Duration) {
+func (h *testFleet) untilEmpty(limit time.Duration) {
 	h.t.Helper()
 	began := time.Now()
 	for told := began; ; pause(50 * time.Millisecond) {
@@ -122,7 +122,7 @@ func (h *house) untilEmpty(limit time.Duration) {
 }
 
 // drainAll ends the fleet in an orderly way.
-func (h *house) drainAll() {
+func (h *testFleet) drainAll() {
 	for _, p := range h.fleet {
 		p.signal(15)
 	}
@@ -135,7 +135,7 @@ func (h *house) drainAll() {
 }
 
 // report logs the figures.
-func (h *house) report(took time.Duration) {
+func (h *testFleet) report(took time.Duration) {
 	m := h.model
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -115,7 +115,7 @@ type model struct {
 	wrong  []string // violations
 	faults []fault
 	// events may run again without a fault: there is a cluster, whose acks may be late on a busy machine; or see
-	// openHouse
+	// openFleet
 	loose bool
 }
 

@@ -39,8 +39,7 @@ func BenchmarkBurst(b *testing.B) {
 				f.deploy("beta", "echo", echoCode, "")
 				call(b, f.as("beta"), events.Task, "beta", "echo", []byte("1"))
 				if name == "bare" {
-					require.NoError(b, f.processes[0].cmd.Process.Kill())
-					<-f.processes[0].ended
+					f.processes[0].Kill()
 					takeBare(b, f)
 				}
 				report(b, "alone", waits(b, f, nil))

@@ -18,15 +18,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 // hasChild reports whether the process has started another one that runs.
-func (p *process) hasChild() bool {
+func hasChild(p *fleettest.Process) bool {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range stats {
 		text, _ := os.ReadFile(stat)
 		_, rest, _ := strings.Cut(string(text), ") ") // the name of a process is in parentheses
-		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(p.cmd.Process.Pid) {
+		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(p.PID()) {
 			return true
 		}
 	}
@@ -34,9 +35,9 @@ func (p *process) hasChild() bool {
 }
 
 // ticks is the CPU time that the process has used, in hundredths of a second.
-func (p *process) ticks(t *testing.T) int {
+func ticks(t *testing.T, p *fleettest.Process) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(rest) // from the third on
@@ -74,10 +75,10 @@ func moduleChecks(t *testing.T, f *fleet) (harm string) {
 			close(done)
 		}()
 		if i == 0 && !f.unguarded {
-			until(t, "the module has a process of its own", p.hasChild)
+			until(t, "the module has a process of its own", func() bool { return hasChild(p) })
 		}
 		<-done
-		if err != nil && !p.alive() {
+		if err != nil && !p.Alive() {
 			return "the process has ended"
 		}
 		require.NoError(t, err)
@@ -88,16 +89,16 @@ func moduleChecks(t *testing.T, f *fleet) (harm string) {
 		if r := call(t, beta, events.Task, "beta", "echo", []byte("1")); r.Failure != nil {
 			return fmt.Sprintf("a call of beta's: %v", r.Failure)
 		}
-		if status, text, err := p.tryGet("/healthz"); err != nil || status != 200 {
+		if status, text, err := p.TryGet("/healthz"); err != nil || status != 200 {
 			return fmt.Sprintf("/healthz after %d deploys: %v %s", i+1, err, text)
 		}
 		if f.unguarded {
-			before := p.ticks(t)
-			until(t, "the module runs on in the process of the fleet", func() bool { return p.ticks(t) > before+300 })
+			before := ticks(t, p)
+			until(t, "the module runs on in the process of the fleet", func() bool { return ticks(t, p) > before+300 })
 			return "a module that was only checked runs on in the process of the fleet"
 		}
 	}
-	until(t, "no module has a process any more", func() bool { return !p.hasChild() })
+	until(t, "no module has a process any more", func() bool { return !hasChild(p) })
 	require.Equal(t, 4, refused, "all but the first two")
 	require.Equal(t, 7, data[int](t, call(t, acme, events.Task, "acme", "mine", []byte("7"))), "what acme has runs on")
 	return ""

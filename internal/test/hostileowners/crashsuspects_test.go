@@ -55,7 +55,7 @@ func costThreads(t *testing.T, f *fleet) (harm string) {
 	})
 	health := func() (what string) {
 		for _, path := range []string{"/readyz", "/healthz"} {
-			switch status, text, err := p.tryGet(path); {
+			switch status, text, err := p.TryGet(path); {
 			case err != nil:
 				what += fmt.Sprintf("%s: %v; ", path, err)
 			case status != 200:
@@ -75,7 +75,7 @@ func costThreads(t *testing.T, f *fleet) (harm string) {
 			}
 		}
 		until(t, "a second", sinceStart(time.Second))
-		if !p.alive() || f.unguarded && harmed(health()) {
+		if !p.Alive() || f.unguarded && harmed(health()) {
 			break
 		}
 		if round == 2 {
@@ -86,7 +86,7 @@ func costThreads(t *testing.T, f *fleet) (harm string) {
 	}
 	close(done)
 	calling.Wait()
-	if !p.alive() {
+	if !p.Alive() {
 		return harm + "the process has ended"
 	}
 	return harm + health()

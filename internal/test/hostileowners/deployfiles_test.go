@@ -3,7 +3,6 @@ package hostileowners
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 // hidden is a secret of the deploying machine that acme must not learn.
@@ -42,8 +42,9 @@ func readDeployingMachine(t *testing.T, f *fleet) (harm string) {
 		require.NoError(t, os.MkdirAll(project, 0o755))
 		require.NoError(t, os.WriteFile(dir+"/secret.txt", []byte(hidden), 0o600))
 		require.NoError(t, os.WriteFile(project+"/"+name+".js", []byte(prepare(project)), 0o600))
-		deploy := exec.Command(os.Args[0], "deploy", project+"/"+name+".js", "--owner", "acme")
-		deploy.Env = append(f.processes[0].cmd.Environ(), "PINWHEEL_CONTROL_TOKEN="+hidden)
+		deploy := fleettest.Command([]string{"PINWHEEL_NATS_URL=" + f.url, "PINWHEEL_NATS_USER=fleet",
+			"PINWHEEL_NATS_PASSWORD=fleet-secret", "PINWHEEL_CONTROL_TOKEN=" + hidden},
+			"deploy", project+"/"+name+".js", "--owner", "acme")
 		out, err := deploy.CombinedOutput()
 		if strings.Contains(string(out), hidden) {
 			harm += fmt.Sprintf("%s: the message quotes the secret; ", name)

@@ -29,7 +29,7 @@ func longDomains(t *testing.T, f *fleet) (harm string) {
 			return "beta is not answered"
 		}
 	}
-	if status, body := p.get("/healthz"); status != 200 {
+	if status, body := p.Get("/healthz"); status != 200 {
 		return fmt.Sprintf("the process is to be replaced: %s", body)
 	}
 	return ""

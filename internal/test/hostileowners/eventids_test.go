@@ -22,7 +22,7 @@ func eventIDs(t *testing.T, f *fleet) (harm string) {
 	lines, err := f.nc.SubscribeSync("pinwheel.logs.beta.w")
 	require.NoError(t, err)
 	require.NoError(t, f.nc.Flush())
-	id := acceptedID(t, f.processes[0].http())
+	id := acceptedID(t, f.processes[0].HTTP)
 	counted := regexp.MustCompile(`[0-9]*$`).FindString(id)
 	n, _ := strconv.ParseUint(counted, 10, 64) // 0 when there is no number
 	acme := f.as("acme")
@@ -34,7 +34,7 @@ func eventIDs(t *testing.T, f *fleet) (harm string) {
 	}
 	before := f.lastStored()
 	for range requests {
-		acceptedID(t, f.processes[0].http())
+		acceptedID(t, f.processes[0].HTTP)
 	}
 	if n := f.lastStored() - before; n < requests {
 		return fmt.Sprintf("of %d requests to beta that were answered with 202, %d are stored", requests, n)

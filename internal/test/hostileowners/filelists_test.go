@@ -17,6 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
 // site deploys files for one owner by the requests of docs/reference/control.md, without the checks of the command.
@@ -83,16 +84,16 @@ func pages(paths ...string) string {
 }
 
 // status is the status of a GET request to a process, whose body it reads.
-func (p *process) status(host, path string) int {
-	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+p.http()+path, http.NoBody)
-	require.NoError(p.t, err)
+func status(t testing.TB, p *fleettest.Process, host, path string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.HTTP+path, http.NoBody)
+	require.NoError(t, err)
 	r.Host = host
 	answer, err := http.DefaultTransport.RoundTrip(r)
-	require.NoError(p.t, err)
+	require.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	_, err = io.Copy(io.Discard, answer.Body)
-	require.NoError(p.t, err)
+	require.NoError(t, err)
 	return answer.StatusCode
 }
 
@@ -104,9 +105,9 @@ func fileLists(t *testing.T, f *fleet) (harm string) {
 		_, _ = fmt.Fprintf(&redirects, `,{"from":"/%d/:a/:b/:c/:d/:e/:f/:g/:h/:i/:j/:k/:l/:m/:n","to":"/","status":302}`, i)
 	}
 	p, acme := f.processes[0], site{t, f.as("acme"), "acme"}
-	before := p.forgetMost()
+	before := forgetMost(t, p)
 	refused := acme.deploy("w", `{`+pages("/page.png")+`,"redirects":[`+redirects.String()[1:]+`]}`)
-	_, after := p.rss()
+	_, after := rss(t, p)
 	t.Logf("%d MiB more", (after-before)>>20)
 	if more := (after - before) >> 20; more > most || refused == "" {
 		return fmt.Sprintf("%d redirects of acme take %d MiB of memory, refused: %q", rules, more, refused)
@@ -121,7 +122,7 @@ func fileCache(t *testing.T, f *fleet) (harm string) {
 	const lists, files = 6, 1000 // 2 MB of 2 MiB
 	p, acme, beta := f.processes[0], site{t, f.as("acme"), "acme"}, site{t, f.as("beta"), "beta"}
 	require.Empty(t, beta.deploy("w", `{`+pages("/page.png")+`}`))
-	until(t, "beta's file is served", func() bool { return p.status(betaHost, "/page.png") == http.StatusOK })
+	until(t, "beta's file is served", func() bool { return status(t, p, betaHost, "/page.png") == http.StatusOK })
 	kv, err := f.js.KeyValue(t.Context(), "PINWHEEL_ASSETS")
 	require.NoError(t, err)
 	keys, err := kv.ListKeysFiltered(t.Context(), "beta.>")
@@ -136,10 +137,10 @@ func fileCache(t *testing.T, f *fleet) (harm string) {
 		}
 		require.Empty(t, acme.deploy(fmt.Sprint("w", i), `{`+pages(paths...)+`}`))
 		host := fmt.Sprintf("w%d--%s", i, strings.TrimPrefix(acmeHost, "w--"))
-		until(t, "acme's files are served", func() bool { return p.status(host, paths[0]) == http.StatusOK })
+		until(t, "acme's files are served", func() bool { return status(t, p, host, paths[0]) == http.StatusOK })
 	}
-	if status := p.status(betaHost, "/page.png"); status != http.StatusOK {
-		return fmt.Sprintf("acme's lists displace beta's file from the cache: status %d", status)
+	if code := status(t, p, betaHost, "/page.png"); code != http.StatusOK {
+		return fmt.Sprintf("acme's lists displace beta's file from the cache: status %d", code)
 	}
 	return ""
 }

@@ -24,16 +24,16 @@ func fileRules(t *testing.T, f *fleet) (harm string) {
 	}
 	require.Empty(t, refused)
 	long := "/" + strings.Repeat("x", 4000)
-	until(t, "acme's worker answers", func() bool { return p.status(acmeHost, "/page.png") == http.StatusOK })
-	until(t, "beta's worker answers", func() bool { return p.status(betaHost, "/") == http.StatusOK })
-	before := p.ticks(t)
+	until(t, "acme's worker answers", func() bool { return status(t, p, acmeHost, "/page.png") == http.StatusOK })
+	until(t, "beta's worker answers", func() bool { return status(t, p, betaHost, "/") == http.StatusOK })
+	before := ticks(t, p)
 	var clients sync.WaitGroup
 	for range requests {
-		clients.Go(func() { p.status(acmeHost, long) })
+		clients.Go(func() { status(t, p, acmeHost, long) })
 	}
-	require.Equal(t, http.StatusOK, p.status(betaHost, "/"))
+	require.Equal(t, http.StatusOK, status(t, p, betaHost, "/"))
 	clients.Wait()
-	each := (p.ticks(t) - before) / requests
+	each := (ticks(t, p) - before) / requests
 	t.Logf("a request takes %d hundredths of a second of CPU time", each)
 	if each > most {
 		harm = fmt.Sprintf("a GET request takes %d ms of CPU time", 10*each)

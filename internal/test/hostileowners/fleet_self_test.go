@@ -14,11 +14,11 @@ func TestOwnersReachTheirWorkers(t *testing.T) {
 	f.deploy("acme", "echo", `export default { task: event => event.payload }`, `{"limits": {"cpuMs": 100}}`)
 	require.Equal(t, []int{1, 2}, data[[]int](t, call(t, f.as("acme"), events.Task, "acme", "echo", []byte("[1,2]"))))
 	p := f.processes[0]
-	status, _ := p.get("/readyz")
+	status, _ := p.Get("/readyz")
 	require.Equal(t, 200, status)
-	until(t, "the event is counted", func() bool { return p.metric("pinwheel_events_total", "kind", "task") == 1 })
-	now, most := p.rss()
+	until(t, "the event is counted", func() bool { return p.Metric("pinwheel_events_total", "kind", "task") == 1 })
+	now, most := rss(t, p)
 	require.Positive(t, now)
 	require.GreaterOrEqual(t, most, now)
-	require.True(t, p.alive())
+	require.True(t, p.Alive())
 }

@@ -1,34 +1,26 @@
 package hostileowners
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
-	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
@@ -37,16 +29,10 @@ const (
 	subjects = events.Subjects(events.DefaultPrefix)
 	// patience is how long a test waits for a fact before it fails.
 	patience = 60 * time.Second
-	// asPinwheel makes the test binary run as the pinwheel command.
-	asPinwheel = "HOSTILEOWNERS_PINWHEEL"
 )
 
 func TestMain(m *testing.M) {
-	modulecheck.BeChild()
-	if os.Getenv(asPinwheel) != "" {
-		_ = os.Unsetenv(asPinwheel)
-		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
+	fleettest.BeChild()
 	for _, name := range []string{"FLEET", "BACKUP", "ACME", "BETA"} { // of deploy/nats/users.conf
 		_ = os.Setenv(name+"_PASSWORD", strings.ToLower(name)+"-secret")
 	}
@@ -59,7 +45,7 @@ type fleet struct {
 	t         testing.TB
 	url       string // of NATS
 	server    *server.Server
-	processes []*process
+	processes []*fleettest.Process
 	nc        *nats.Conn // as the fleet's user
 	js        jetstream.JetStream
 	cfg       config.Config // for commands
@@ -137,137 +123,28 @@ func (f *fleet) as(user string) *nats.Conn {
 	return nc
 }
 
-// process is a running `pinwheel serve`.
-type process struct {
-	t     testing.TB
-	cmd   *exec.Cmd
-	admin string        // host:port
-	ready chan struct{} // closed when it takes events
-	ended chan struct{} // closed when it has ended
-
-	mu  sync.Mutex
-	log bytes.Buffer
-}
-
 // start adds a process to the fleet, and waits until it takes events.
-func (f *fleet) start(env ...string) *process {
+func (f *fleet) start(env ...string) *fleettest.Process {
 	f.t.Helper()
 	p := f.launch(env...)
-	select {
-	case <-p.ready:
-	case <-p.ended:
-		f.t.Fatalf("the process did not start:\n%s", p.logged())
-	case <-time.After(patience):
-		f.t.Fatal("the process is not ready")
-	}
+	p.AwaitReady()
 	f.processes = append(f.processes, p)
 	return p
 }
 
 // launch starts a process with the environment of the fleet, and env.
-func (f *fleet) launch(env ...string) *process {
+func (f *fleet) launch(env ...string) *fleettest.Process {
 	f.t.Helper()
-	p := &process{t: f.t, admin: fmt.Sprintf("127.0.0.1:%d", natstest.FreePort(f.t)), ready: make(chan struct{}),
-		ended: make(chan struct{})}
-	p.cmd = exec.Command(os.Args[0], "serve")
-	p.cmd.Env = append(append(os.Environ(), asPinwheel+"=1", "PINWHEEL_PROCESSES=0", "PINWHEEL_NATS_URL="+f.url,
-		"PINWHEEL_NATS_USER=fleet", "PINWHEEL_NATS_PASSWORD=fleet-secret",
-		"PINWHEEL_REPLY_PREFIXES=_INBOX.{owner}.", "PINWHEEL_ADMIN_ADDR="+p.admin, "PINWHEEL_LOG_FORMAT=json"),
-		append(slices.Clone(f.env), env...)...)
-	out, err := p.cmd.StderrPipe()
-	require.NoError(f.t, err)
-	require.NoError(f.t, p.cmd.Start())
-	go func() {
-		defer close(p.ended)
-		up := false
-		for lines := bufio.NewReader(out); ; {
-			line, err := lines.ReadString('\n')
-			p.mu.Lock()
-			p.log.WriteString(line)
-			p.mu.Unlock()
-			if !up && strings.Contains(line, "ready") {
-				up = true
-				close(p.ready)
-			}
-			if err != nil {
-				break
-			}
-		}
-		_ = p.cmd.Wait()
-	}()
-	f.t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		<-p.ended
-		if f.t.Failed() {
-			f.t.Logf("the last of what the process wrote:\n%s", p.logged()[max(0, len(p.logged())-6000):])
-		}
-	})
-	return p
+	return fleettest.Launch(f.t, f.url, slices.Concat([]string{"PINWHEEL_NATS_USER=fleet",
+		"PINWHEEL_NATS_PASSWORD=fleet-secret", "PINWHEEL_REPLY_PREFIXES=_INBOX.{owner}.",
+		"PINWHEEL_ADMIN_ADDR=127.0.0.1:0"}, f.env, env)...)
 }
 
-// logged returns the output of the process.
-func (p *process) logged() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.String()
-}
-
-// http is the address at which the process answers HTTP requests, of its line "ready".
-func (p *process) http() string {
-	p.t.Helper()
-	m := regexp.MustCompile(`"http":"([^"]+)"`).FindStringSubmatch(p.logged())
-	require.NotNil(p.t, m)
-	return m[1]
-}
-
-// get sends a request to the admin port.
-func (p *process) get(path string) (status int, body string) {
-	p.t.Helper()
-	status, body, err := p.tryGet(path)
-	require.NoError(p.t, err)
-	return status, body
-}
-
-// tryGet is get for a process that may end meanwhile.
-func (p *process) tryGet(path string) (status int, body string, err error) {
-	r, err := http.Get("http://" + p.admin + path)
-	if err != nil {
-		return 0, "", err
-	}
-	defer func() { _ = r.Body.Close() }()
-	text, err := io.ReadAll(r.Body)
-	return r.StatusCode, string(text), err
-}
-
-// metric returns the sum of the series of a metric whose labels contain these: name, value, name, value.
-func (p *process) metric(name string, labels ...string) float64 {
-	p.t.Helper()
-	_, text := p.get("/metrics")
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
-	require.NoError(p.t, err)
-	sum := 0.0
-next:
-	for _, m := range families[name].GetMetric() {
-		for i := 0; i < len(labels); i += 2 {
-			found := false
-			for _, l := range m.GetLabel() {
-				found = found || l.GetName() == labels[i] && l.GetValue() == labels[i+1]
-			}
-			if !found {
-				continue next
-			}
-		}
-		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue()
-	}
-	return sum
-}
-
-// rss returns the resident memory of the process in bytes: now, and the maximum since it started.
-func (p *process) rss() (now, most int64) {
-	p.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	require.NoError(p.t, err)
+// rss returns the resident memory of a process in bytes: now, and the maximum since it started.
+func rss(t testing.TB, p *fleettest.Process) (now, most int64) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, ":")
 		kb, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
@@ -279,16 +156,6 @@ func (p *process) rss() (now, most int64) {
 		}
 	}
 	return now, most
-}
-
-// alive reports whether the process has not ended.
-func (p *process) alive() bool {
-	select {
-	case <-p.ended:
-		return false
-	default:
-		return true
-	}
 }
 
 // pinwheel runs a command as operators of the platform do, with the fleet's user.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -25,7 +26,7 @@ var bodyMiB = flag.Int64("body-mib", 256, "MiB of the long bodies that TestHosti
 // clients are HTTP clients of a process, whose memory they watch.
 type clients struct {
 	*testing.T
-	p    *process
+	p    *fleettest.Process
 	addr string
 }
 
@@ -173,7 +174,7 @@ func TestHostileClients(t *testing.T) {
 	} {
 		t.Run(attack.name, func(t *testing.T) {
 			c := &clients{t, f.processes[0], addr}
-			before := c.p.forgetMost()
+			before := forgetMost(t, c.p)
 			slower, most := c.attacked(attack.run)
 			for try := 1; slower > disturbed && try < 3; try++ { // the machine may have been busy
 				slower, _ = c.attacked(attack.run)
@@ -220,7 +221,7 @@ func (c *clients) attacked(run func(*clients)) (slower float64, most int64) {
 	until(c.T, "beta's worker answers", func() bool { return during.served.Load() > from+200 })
 	enough.Store(true)
 	<-done
-	_, most = c.p.rss()
+	_, most = rss(c, c.p)
 	slower = float64(during.median()) / float64(quiet.median())
 	c.Logf("beta's worker answers in %v, and during the attack in %v: %.1f times that", quiet.median(), during.median(), slower)
 	return slower, most
@@ -248,9 +249,9 @@ func (m *timed) median() time.Duration {
 }
 
 // forgetMost resets the maximum of rss, and returns it.
-func (p *process) forgetMost() int64 {
-	p.t.Helper()
-	require.NoError(p.t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0o600))
-	_, most := p.rss()
+func forgetMost(t testing.TB, p *fleettest.Process) int64 {
+	t.Helper()
+	require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.PID()), []byte("5"), 0o600))
+	_, most := rss(t, p)
 	return most
 }

@@ -31,9 +31,9 @@ func longTurn(t *testing.T, f *fleet) (harm string) {
 		order <- owner
 	}
 	go ask("beta", "sleeps")
-	until(t, "beta's event waits", func() bool { return p.metric("pinwheel_dispatch_running") == 1 })
+	until(t, "beta's event waits", func() bool { return p.Metric("pinwheel_dispatch_running") == 1 })
 	go ask("acme", "long")
-	until(t, "acme's event runs", func() bool { return p.metric("pinwheel_dispatch_running") == 2 })
+	until(t, "acme's event runs", func() bool { return p.Metric("pinwheel_dispatch_running") == 2 })
 	go func() {
 		for range 3 {
 			ask("beta", "quick")

@@ -26,9 +26,9 @@ func heldResponses(t *testing.T, f *fleet) (harm string) {
 		for (const end = performance.now() + 2000; performance.now() < end;);
 	} }`, `{"limits": {"cpuMs": 20000, "heapMB": 64}}`)
 	p := f.processes[0]
-	_, before := p.rss()
+	_, before := rss(t, p)
 	call(t, f.as("acme"), events.Task, "acme", "hold", []byte(`"`+host.URL+`"`)) // the result does not matter
-	if _, most := p.rss(); most-before > 150<<20 {
+	if _, most := rss(t, p); most-before > 150<<20 {
 		harm = fmt.Sprintf("one event of a worker with 64 MB of heap took %d MB", (most-before)>>20)
 	}
 	return harm

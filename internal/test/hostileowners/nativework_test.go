@@ -41,6 +41,6 @@ func nativeWork(t *testing.T, f *fleet) (harm string) {
 			}
 		}
 	}
-	require.Zero(t, f.processes[0].metric("pinwheel_dispatch_bans"))
+	require.Zero(t, f.processes[0].Metric("pinwheel_dispatch_bans"))
 	return ""
 }

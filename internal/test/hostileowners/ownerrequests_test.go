@@ -31,7 +31,7 @@ func requestFlood(t *testing.T, f *fleet) (harm string) {
 		require.Nil(t, call(t, beta, events.Task, "beta", "w", nil).Failure)
 	}
 	require.NoError(t, acme.Flush())
-	count := func(result string) float64 { return p.metric("pinwheel_owner_requests_total", "result", result) }
+	count := func(result string) float64 { return p.Metric("pinwheel_owner_requests_total", "result", result) }
 	until(t, "all requests are handled or refused", func() bool {
 		return count("handled")+count("refused")+count("dropped") >= flood+asked
 	})

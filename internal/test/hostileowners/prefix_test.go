@@ -27,14 +27,14 @@ func prefix(t *testing.T, f *fleet) (harm string) {
 		if err := publish(); err != nil {
 			harm = fmt.Sprintf("events of the fleet that was there are not stored any more: %v", err)
 		}
-		if strings.Contains(p.logged(), `"message":"updated"`) {
+		if strings.Contains(p.Log(), `"message":"updated"`) {
 			harm = "it has changed the streams of the fleet that was there"
 		}
-		return harm != "" || !p.alive()
+		return harm != "" || !p.Alive()
 	})
 	if harm == "" {
-		require.Contains(t, p.logged(), "PINWHEEL_PREFIX=pinwheel")
-		require.Contains(t, p.logged(), "this one has other")
+		require.Contains(t, p.Log(), "PINWHEEL_PREFIX=pinwheel")
+		require.Contains(t, p.Log(), "this one has other")
 		require.NoError(t, publish())
 	}
 	return harm

@@ -32,7 +32,7 @@ func pubAcksAsEvents(t *testing.T, f *fleet) (harm string) {
 		}
 	}
 	until(t, "every answer is dropped, or has run", func() bool {
-		return int(f.processes[0].metric("pinwheel_puback_events_total"))+int(ran.Load()) >= n
+		return int(f.processes[0].Metric("pinwheel_puback_events_total"))+int(ran.Load()) >= n
 	})
 	if ran.Load() > 0 {
 		harm = fmt.Sprintf("beta's worker ran %d times for acme", ran.Load())

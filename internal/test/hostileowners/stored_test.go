@@ -167,12 +167,12 @@ func results(t *testing.T, f *fleet) (harm string) {
 func (f *fleet) unready() string {
 	f.t.Helper()
 	for try := time.Now(); ; <-time.After(100 * time.Millisecond) {
-		status, why := f.processes[0].get("/readyz")
+		status, why := f.processes[0].Get("/readyz")
 		switch {
 		case status == 200:
 			return ""
 		case time.Since(try) > 10*time.Second:
-			return "/readyz: " + why
+			return "/readyz: " + string(why)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func (f *fleet) unready() string {
 func (f *fleet) looked() {
 	f.t.Helper()
 	until(f.t, "the process has looked how much is stored", func() bool {
-		return f.processes[0].metric("pinwheel_stored_bytes", "stream", "account") >= 0.9*float64(f.used())
+		return f.processes[0].Metric("pinwheel_stored_bytes", "stream", "account") >= 0.9*float64(f.used())
 	})
 }
 
@@ -191,7 +191,7 @@ func (f *fleet) settled() {
 	until(f.t, "all events have ended", func() bool {
 		held := 0.0
 		for _, p := range f.processes {
-			held += p.metric("pinwheel_held_events")
+			held += p.Metric("pinwheel_held_events")
 		}
 		return held == 0
 	})

@@ -20,7 +20,7 @@ func unscheduleFlood(t *testing.T, f *fleet) (harm string) {
 	later := nats.NewMsg(subjects.Event(events.Task, "beta", "w"))
 	later.Header = nats.Header{"Event-Id": {"mine"}, "Deliver-After": {"1h"}}
 	require.NoError(t, beta.PublishMsg(later))
-	until(t, "beta's event waits", func() bool { return f.processes[0].metric("pinwheel_events_delayed_total") == 1 })
+	until(t, "beta's event waits", func() bool { return f.processes[0].Metric("pinwheel_events_delayed_total") == 1 })
 
 	const flood = 5000
 	var worked atomic.Int64
@@ -41,7 +41,7 @@ func unscheduleFlood(t *testing.T, f *fleet) (harm string) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"cancelled":1}`, string(m.Data))
 	until(t, "all are carried out or refused", func() bool {
-		return float64(worked.Load())+f.processes[0].metric("pinwheel_unschedules_limited_total") >= flood
+		return float64(worked.Load())+f.processes[0].Metric("pinwheel_unschedules_limited_total") >= flood
 	})
 	// docs/reference/limits.md: 200 at once, and 100 a second.
 	if took := time.Since(began); float64(worked.Load()) > 201+100*took.Seconds() {

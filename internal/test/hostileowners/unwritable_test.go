@@ -31,7 +31,7 @@ func unwritableEventsOf(t *testing.T, f *fleet) (harm string) {
 	}
 	natstest.PublishAllRaw(t, strings.Replace(f.url, "://", "://fleet:fleet-secret@", 1), list)
 	until(t, "the process has taken the first of them",
-		func() bool { return f.processes[0].metric("pinwheel_deliveries_total") >= 100 })
+		func() bool { return f.processes[0].Metric("pinwheel_deliveries_total") >= 100 })
 	beta := f.as("beta")
 	for range 3 {
 		if harm = tryCall(t, beta, "beta", "echo"); harm != "" {
@@ -47,6 +47,6 @@ func unwritableEventsOf(t *testing.T, f *fleet) (harm string) {
 		require.NoError(t, err)
 		require.Equal(t, list[0].Header, string(l.Block))
 	}
-	require.Less(t, strings.Count(f.processes[0].logged(), "\n"), len(list)/4, "lines of the log")
+	require.Less(t, strings.Count(f.processes[0].Log(), "\n"), len(list)/4, "lines of the log")
 	return ""
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/client"
 )
 
-// house is a Workers and a Publisher. Each worker exists in version activeVersion, unless installed says otherwise.
-type house struct {
+// backend is a Workers and a Publisher. Each worker exists in version activeVersion, unless installed says otherwise.
+type backend struct {
 	installed map[string]events.Installation // by "owner/worker"
 	secrets   map[string]string
 	taken     atomic.Int64 // how many of the next events have an id that is taken
@@ -33,7 +33,7 @@ type house struct {
 
 const activeVersion = "3-0123456789ab"
 
-func (h *house) Installed(owner, name string) (events.Installation, bool) {
+func (h *backend) Installed(owner, name string) (events.Installation, bool) {
 	if h.installed == nil {
 		return events.Only(&events.Worker{Owner: owner, Name: name, Version: activeVersion, Number: 3}), true
 	}
@@ -41,16 +41,16 @@ func (h *house) Installed(owner, name string) (events.Installation, bool) {
 	return in, ok
 }
 
-func (h *house) Secret(w *events.Worker, name string) (string, error) {
+func (h *backend) Secret(w *events.Worker, name string) (string, error) {
 	if s, ok := h.secrets[name]; ok {
 		return s, nil
 	}
 	return "", errors.New("secret " + name + " of " + w.Target() + " is not set")
 }
 
-func (h *house) Admit(string, int) *events.Failure { return h.refuses }
+func (h *backend) Admit(string, int) *events.Failure { return h.refuses }
 
-func (h *house) take(r client.Request) (string, error) {
+func (h *backend) take(r client.Request) (string, error) {
 	body := r.Body
 	if r.BodyFrom != nil {
 		b, err := io.ReadAll(r.BodyFrom)
@@ -65,12 +65,12 @@ func (h *house) take(r client.Request) (string, error) {
 	return string(body), nil
 }
 
-func (h *house) Publish(_ context.Context, r client.Request) (*client.Ack, error) {
+func (h *backend) Publish(_ context.Context, r client.Request) (*client.Ack, error) {
 	_, err := h.take(r)
 	return &client.Ack{Duplicate: h.taken.Add(-1) >= 0}, err
 }
 
-func (h *house) Open(_ context.Context, r client.Request) (*events.Reply, io.ReadCloser, error) {
+func (h *backend) Open(_ context.Context, r client.Request) (*events.Reply, io.ReadCloser, error) {
 	body, err := h.take(r)
 	if err == nil && h.taken.Add(-1) >= 0 {
 		err = fmt.Errorf("event: %w, as S:1", client.ErrDuplicate)
@@ -88,7 +88,7 @@ func version(number int, h *events.HTTP) *events.Worker {
 }
 
 // only installs acme/shop in versions, the last of which has all events.
-func (h *house) only(versions ...*events.Worker) *house {
+func (h *backend) only(versions ...*events.Worker) *backend {
 	last := versions[len(versions)-1]
 	h.installed = map[string]events.Installation{"acme/shop": {
 		Owner: "acme", Name: "shop", Versions: versions, Deployment: events.Deployment{Number: 1,
@@ -100,7 +100,7 @@ func (h *house) only(versions ...*events.Worker) *house {
 var testPreviews = NewPreviews([][]byte{[]byte("a key")})
 
 // previewed is the host that shows a version, for a minute at least.
-func (h *house) previewed(t *testing.T, w *events.Worker) string {
+func (h *backend) previewed(t *testing.T, w *events.Worker) string {
 	t.Helper()
 	host, err := testPreviews.Host(w, nil, domain.Domain, time.Now().Add(2*time.Minute))
 	require.NoError(t, err)
@@ -108,11 +108,11 @@ func (h *house) previewed(t *testing.T, w *events.Worker) string {
 }
 
 // in has the gateway find workers in h.
-func (h *house) in(g *Gateway) { g.Workers, g.Stored = h, h }
+func (h *backend) in(g *Gateway) { g.Workers, g.Stored = h, h }
 
 func newGateway(t testing.TB, cfg Config, r Runner) *Gateway {
 	t.Helper()
-	h := &house{}
+	h := &backend{}
 	g, err := New(cfg, Rooms{Runner: r, Workers: h, Routes: NewRoutes(cfg.Paths), Stored: h, Previews: testPreviews},
 		zerolog.New(zerolog.NewTestWriter(t)), prometheus.NewRegistry())
 	require.NoError(t, err)

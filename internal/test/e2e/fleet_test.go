@@ -26,16 +26,13 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/fleet"
 	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
 // patience is how long tests wait for a fact on a busy machine.
 const patience = 60 * time.Second
-
-// asMain makes the test binary, and processes that it starts then, run as pinwheel: tests that kill processes start it
-// again.
-const asMain = "TEST_AS_PINWHEEL"
 
 // Exit codes of the command.
 const (
@@ -75,8 +72,8 @@ type silent struct{ isolates.Host }
 
 func (silent) Log(events.LogLine) {}
 
-// house is a fleet in the test process, with a connection to its NATS.
-type house struct {
+// testFleet is a fleet in the test process, with a connection to its NATS.
+type testFleet struct {
 	t     testing.TB
 	fleet *fleet.Process
 	nc    *nats.Conn
@@ -96,7 +93,7 @@ func testConfig(t testing.TB) config.Config {
 	return cfg
 }
 
-func openHouse(t testing.TB, change ...func(*config.Config)) *house {
+func openFleet(t testing.TB, change ...func(*config.Config)) *testFleet {
 	t.Helper()
 	cfg := testConfig(t)
 	for _, f := range change {
@@ -112,7 +109,7 @@ func openHouse(t testing.TB, change ...func(*config.Config)) *house {
 	case err := <-done:
 		t.Fatalf("the fleet did not start: %v", err)
 	}
-	h := &house{t: t, fleet: f}
+	h := &testFleet{t: t, fleet: f}
 	h.connect(f.URL())
 	stopped := false
 	h.stop = func() {
@@ -126,7 +123,7 @@ func openHouse(t testing.TB, change ...func(*config.Config)) *house {
 	return h
 }
 
-func (h *house) connect(url string) {
+func (h *testFleet) connect(url string) {
 	var cfg config.Config // some tests start more processes of a fleet
 	if h.fleet != nil {
 		cfg = h.fleet.Config()
@@ -144,7 +141,7 @@ func (h *house) connect(url string) {
 }
 
 // deploy makes code the active version of owner's worker, and waits until the fleet has it.
-func (h *house) deploy(owner, name, code string, manifest ...string) *events.Worker {
+func (h *testFleet) deploy(owner, name, code string, manifest ...string) *events.Worker {
 	h.t.Helper()
 	dir := h.t.TempDir()
 	path := filepath.Join(dir, name+".js")
@@ -161,7 +158,7 @@ func (h *house) deploy(owner, name, code string, manifest ...string) *events.Wor
 }
 
 // inEffect returns when a deployment is in effect in all processes.
-func (h *house) inEffect(d deploy.Deployed) {
+func (h *testFleet) inEffect(d deploy.Deployed) {
 	h.t.Helper()
 	_, err := control.NewClient(h.nc, events.DefaultPrefix, "").Await(context.Background(), d.Worker.Target(),
 		d.Deployment)
@@ -169,7 +166,7 @@ func (h *house) inEffect(d deploy.Deployed) {
 }
 
 // send publishes an event and returns a channel for its reply.
-func (h *house) send(k events.Kind, target string, body string, header ...string) <-chan *nats.Msg {
+func (h *testFleet) send(k events.Kind, target string, body string, header ...string) <-chan *nats.Msg {
 	h.t.Helper()
 	owner, name, err := events.ParseTarget(target)
 	require.NoError(h.t, err)
@@ -191,7 +188,7 @@ func (h *house) send(k events.Kind, target string, body string, header ...string
 }
 
 // reply waits for a reply.
-func (h *house) reply(c <-chan *nats.Msg) *events.Reply {
+func (h *testFleet) reply(c <-chan *nats.Msg) *events.Reply {
 	h.t.Helper()
 	select {
 	case m := <-c:
@@ -205,38 +202,24 @@ func (h *house) reply(c <-chan *nats.Msg) *events.Reply {
 }
 
 // metric is the sum of a metric of the process, over the series that have the labels in pairs of name and value.
-func (h *house) metric(name string, labels ...string) (sum float64) {
+func (h *testFleet) metric(name string, labels ...string) (sum float64) {
 	h.t.Helper()
 	families, err := h.fleet.Gatherer().Gather()
 	require.NoError(h.t, err)
 	for _, f := range families {
-		if f.GetName() != name {
-			continue
+		if f.GetName() == name {
+			return fleettest.Sum(f, labels...)
 		}
-		for _, m := range f.GetMetric() {
-			all := map[string]string{}
-			for _, l := range m.GetLabel() {
-				all[l.GetName()] = l.GetValue()
-			}
-			meant := true
-			for i := 0; i+1 < len(labels); i += 2 {
-				meant = meant && all[labels[i]] == labels[i+1]
-			}
-			if meant {
-				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
-			}
-		}
-		return sum
 	}
 	h.t.Fatal("there is no metric " + name)
 	return 0
 }
 
 // processes is the number of processes of the fleet that this one knows.
-func (h *house) processes() int { return int(h.metric("pinwheel_fleet_processes")) }
+func (h *testFleet) processes() int { return int(h.metric("pinwheel_fleet_processes")) }
 
 // unsettled returns how many events are not settled.
-func (h *house) unsettled() uint64 {
+func (h *testFleet) unsettled() uint64 {
 	h.t.Helper()
 	n, err := resources.Count(context.Background(), h.js, "PINWHEEL_EVENTS", events.Subjects(events.DefaultPrefix).
 		Anchor())
@@ -244,13 +227,13 @@ func (h *house) unsettled() uint64 {
 	return n
 }
 
-func (h *house) settled() {
+func (h *testFleet) settled() {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return h.unsettled() == 0 }, patience, 20*time.Millisecond)
 }
 
 // dead lists the dead letters.
-func (h *house) dead() []*events.DeadLetter {
+func (h *testFleet) dead() []*events.DeadLetter {
 	h.t.Helper()
 	var list []*events.DeadLetter
 	for l, err := range deadletter.NewStore(h.js, events.DefaultPrefix).List(context.Background(), deadletter.Filter{}) {
@@ -322,11 +305,9 @@ func TestFaultsThatStayNameTheVariable(t *testing.T) {
 func TestServeEndsWithAFaultThatStays(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	cmd := exec.Command(os.Args[0], "serve")
-	cmd.Env = append(os.Environ(), asMain+"=1", "TMPDIR="+t.TempDir(), "PINWHEEL_PROCESSES=2",
+	out, err := fleettest.Command([]string{"TMPDIR=" + t.TempDir(), "PINWHEEL_PROCESSES=2",
 		"PINWHEEL_ADMIN_ADDR=127.0.0.1:0", "PINWHEEL_LOG_FORMAT=json",
-		"PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_REPLICAS=3")
-	out, err := cmd.CombinedOutput()
+		"PINWHEEL_NATS_URL=" + srv.URL(), "PINWHEEL_REPLICAS=3"}, "serve").CombinedOutput()
 	var ended *exec.ExitError
 	require.ErrorAs(t, err, &ended)
 	require.Equal(t, inventory.ExitCode, ended.ExitCode(), string(out))
