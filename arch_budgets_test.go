@@ -51,7 +51,6 @@ var manyFields = map[string]allowance{
 var manyFiles = map[string]allowance{
 	"isolates":                 {49, "thread, run and context have one owner, and are not split", "2026-12"},
 	"loadtest":                 {36, "what measures HTTP is still beside what measures events", "2026-12"},
-	"events":                   {36, "a file for each noun of the contract", "2026-12"},
 	"internal/operate/control": {44, "a file for each group of endpoints", "2026-12"},
 	"internal/operate/cli":     {46, "a file for each command, and for what it prints", "2026-12"},
 }

@@ -51,7 +51,8 @@ var testLibs = []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go
 var house = map[string]room{
 	"": {
 		rooms: []string{"internal/operate/cli"},
-		tests: []string{"consumer", "deploy", "deploy/bundle", "dispatch", "events", "events/lifecycle", "isolates",
+		tests: []string{"events/workers",
+			"consumer", "deploy", "deploy/bundle", "dispatch", "events", "events/lifecycle", "isolates",
 			"internal/operate/audit",
 			"internal/env/bindings", "internal/http/certificates", "internal/process/config",
 			"internal/operate/control", "internal/http/gateway",
@@ -59,14 +60,15 @@ var house = map[string]room{
 			"internal/process/supervisor", "internal/process/telemetry", "internal/process/workerlease",
 			libProm, libZerolog, "github.com/nats-io/"},
 	},
-	"events": {pure: true, rooms: []string{"internal/lib/guard"}},
+	"events": {tests: []string{"events/workers"}, pure: true, rooms: []string{"internal/lib/guard"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
-	"events/lifecycle": {pure: true, rooms: []string{"events"}},
+	"events/workers":   {pure: true, rooms: []string{"events"}},
+	"events/lifecycle": {pure: true, rooms: []string{"events/workers", "events"}},
 	"events/client": {pure: true, rooms: []string{"events"}, libs: []string{libNATS},
 		tests: []string{"internal/process/natsd", "internal/test/natstest"}},
 	"consumer": {
 		pure: true,
-		rooms: []string{
+		rooms: []string{"events/workers",
 			"consumer/attempts", "consumer/bodies", "consumer/bridge", "consumer/deadletter", "consumer/janitor",
 			"consumer/jsapi", "consumer/limit",
 			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle",
@@ -81,7 +83,7 @@ var house = map[string]room{
 	"consumer/jsapi": {pure: true, rooms: []string{"events", "internal/lib/guard", "internal/lib/perowner",
 		"internal/lib/repeats", "internal/lib/stored"},
 		libs: []string{libNATS, libBackoff}},
-	"consumer/limit": {pure: true, rooms: []string{"events", "internal/lib/guard"},
+	"consumer/limit": {pure: true, rooms: []string{"events/workers", "events", "internal/lib/guard"},
 		libs: []string{"golang.org/x/time/rate"}},
 	"consumer/janitor": {pure: true, rooms: []string{"consumer/jsapi", "events", "internal/lib/stored"},
 		libs: []string{libNATS, libProm, libZerolog}, tests: []string{"internal/test/natstest"}},
@@ -106,7 +108,7 @@ var house = map[string]room{
 			"internal/lib/resources", "internal/lib/stored"}, libs: []string{libNATS, libProm, libZerolog},
 	},
 	"consumer/bridge": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "consumer/storage", "events",
+		pure: true, rooms: []string{"events/workers", "consumer/jsapi", "consumer/limit", "consumer/storage", "events",
 			"internal/lib/perowner"},
 		libs:  []string{libNATS, libProm, libZerolog},
 		tests: []string{"internal/lib/stored", "internal/test/jsapitest"},
@@ -123,15 +125,17 @@ var house = map[string]room{
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 	},
 	"consumer/schedule": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/lib/cron", "internal/lib/guard",
+		pure: true, rooms: []string{"events/workers",
+			"consumer/jsapi", "consumer/storage", "events", "internal/lib/cron", "internal/lib/guard",
 			"internal/lib/perowner", "internal/lib/stored"},
 		libs:  []string{libNATS, libProm, libZerolog},
 		tests: []string{"consumer", "events/lifecycle", "internal/process/natsd", "internal/test/natstest"},
 	},
-	"dispatch": {pure: true, rooms: []string{"events", "events/lifecycle", "internal/lib/guard"},
+	"dispatch": {pure: true, rooms: []string{"events/workers", "events", "events/lifecycle", "internal/lib/guard"},
 		libs: []string{libBackoff, libProm, libZerolog}},
 	"isolates": {
-		rooms: []string{"events", "events/lifecycle", "internal/process/crashnote", "internal/lib/guard", "isolates/bindings",
+		rooms: []string{"events/workers",
+			"events", "events/lifecycle", "internal/process/crashnote", "internal/lib/guard", "isolates/bindings",
 			"isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/pipe",
 			"isolates/v8x", "internal/lib/sourcemap"},
 		libs: []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix",
@@ -139,7 +143,8 @@ var house = map[string]room{
 		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild},
 	},
 	// Go halves of the bindings in env.
-	"isolates/bindings": {rooms: []string{"events", "events/lifecycle", "isolates/egress", "isolates/v8x"}},
+	"isolates/bindings": {
+		rooms: []string{"events", "events/lifecycle", "events/workers", "isolates/egress", "isolates/v8x"}},
 	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
 	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard"}, libs: []string{"github.com/gorilla/websocket"}},
 	"isolates/pipe":   {pure: true, rooms: []string{"events"}},
@@ -151,7 +156,7 @@ var house = map[string]room{
 	"isolates/offload/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/offload/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
 	"deploy": {
-		pure: true, rooms: []string{"deploy/assets", "deploy/bundle", "deploy/manifest", "events",
+		pure: true, rooms: []string{"events/workers", "deploy/assets", "deploy/bundle", "deploy/manifest", "events",
 			"internal/env/assetstore",
 			"internal/lib/guard", "internal/lib/resources", "internal/env/secrets", "internal/lib/sourcemap",
 			"internal/lib/stored"},
@@ -161,21 +166,22 @@ var house = map[string]room{
 	},
 	// Makes one module of a project. It stores nothing, and knows no NATS.
 	"deploy/bundle": {
-		pure: true, rooms: []string{"deploy/assets", "deploy/fileroutes", "deploy/manifest", "events",
+		pure: true, rooms: []string{"events/workers", "deploy/assets", "deploy/fileroutes", "deploy/manifest", "events",
 			"internal/lib/guard", "internal/lib/sourcemap"},
 		libs: []string{libEsbuild, "github.com/fsnotify/fsnotify"},
 	},
 	// Formats of manifests. It reads no files.
 	"deploy/manifest": {
-		pure: true, rooms: []string{"events", "internal/lib/cron"}, libs: []string{"github.com/tidwall/jsonc",
+		pure: true, rooms: []string{"events/workers",
+			"events", "internal/lib/cron"}, libs: []string{"github.com/tidwall/jsonc",
 			"go.yaml.in/yaml/v3", "github.com/pelletier/go-toml/v2"},
 		tests: []string{"github.com/santhosh-tekuri/jsonschema/v6"},
 	},
 	// Which file answers which path. It stores nothing, and knows no NATS.
 	"deploy/fileroutes": {pure: true},
-	"deploy/assets": {pure: true, rooms: []string{"events", "internal/lib/guard"},
+	"deploy/assets": {pure: true, rooms: []string{"events/workers", "events", "internal/lib/guard"},
 		libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
-	"internal/http/assetserver": {pure: true, rooms: []string{"deploy/assets", "events"}},
+	"internal/http/assetserver": {pure: true, rooms: []string{"events/workers", "deploy/assets", "events"}},
 	"internal/env/assetstore": {
 		pure: true, rooms: []string{"deploy/assets", "internal/lib/guard", "internal/lib/perowner", "internal/lib/resources"},
 		libs:  []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
@@ -201,13 +207,14 @@ var house = map[string]room{
 	"internal/lib/repeats": {pure: true, libs: []string{libZerolog}},
 	// The only reader of PINWHEEL_* variables.
 	"internal/process/config": {
-		pure: true, rooms: []string{"events", "internal/process/supervisor"},
+		pure: true, rooms: []string{"events/workers", "events", "internal/process/supervisor"},
 		libs: []string{libNATS, libZerolog, "github.com/kelseyhightower/envconfig", "github.com/mattn/go-isatty",
 			"github.com/synadia-io/orbit.go/natscontext"},
 	},
 	// Shared by commands, endpoints and all other code that controls a fleet. It has no V8, and no command line.
 	"internal/operate/control": {
-		pure: true, rooms: []string{"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets",
+		pure: true, rooms: []string{"events/workers",
+			"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets",
 			"deploy/bundle",
 			"events", "internal/operate/audit", "internal/env/bindings", "internal/lib/perowner",
 			"internal/lib/resources", "internal/env/secrets",
@@ -218,7 +225,8 @@ var house = map[string]room{
 	},
 	// What KV and objects bindings do. It knows no V8.
 	"internal/env/bindings": {
-		pure: true, rooms: []string{"events", "events/lifecycle", "internal/lib/resources", "internal/lib/stored"},
+		pure: true, rooms: []string{"events", "events/lifecycle", "events/workers", "internal/lib/resources",
+			"internal/lib/stored"},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/process/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer},
 	},
@@ -226,7 +234,7 @@ var house = map[string]room{
 	"internal/operate/flow": {pure: true, rooms: []string{"internal/operate/control"}, libs: []string{libNATS}},
 	// Pages for operators. It asks the fleet by its control endpoints.
 	"internal/operate/console": {
-		pure: true, rooms: []string{"consumer/deadletter", "events", "internal/operate/audit",
+		pure: true, rooms: []string{"events/workers", "consumer/deadletter", "events", "internal/operate/audit",
 			"internal/operate/control", "internal/operate/doctor",
 			"internal/operate/flow", "internal/http/localhost", "internal/operate/tail"},
 		libs: []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
@@ -236,18 +244,18 @@ var house = map[string]room{
 	},
 	"internal/operate/audit": {pure: true, rooms: []string{"events", "internal/lib/resources", "internal/lib/stored"},
 		libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
-	"internal/operate/tail": {pure: true, rooms: []string{"events", "events/lifecycle"},
+	"internal/operate/tail": {tests: []string{"events/workers"}, pure: true, rooms: []string{"events", "events/lifecycle"},
 		libs: []string{"golang.org/x/time/rate"}},
 	"internal/process/admin": {pure: true, rooms: []string{"internal/http/localhost"}, libs: []string{libProm}},
 	// The only room that knows OpenTelemetry.
 	"internal/process/telemetry": {
 		pure: true, rooms: []string{"events", "events/lifecycle", "internal/lib/perowner"},
 		libs:  []string{libOtel, libProm, libZerolog, "golang.org/x/time/rate"},
-		tests: []string{"internal/test/otlptest"},
+		tests: []string{"events/workers", "internal/test/otlptest"},
 	},
 	// HTTP in front of direct events. It knows neither NATS nor V8.
 	"internal/http/gateway": {
-		pure: true, rooms: []string{"deploy/assets", "events", "events/client", "internal/http/assetserver",
+		pure: true, rooms: []string{"events/workers", "deploy/assets", "events", "events/client", "internal/http/assetserver",
 			"internal/lib/eventid",
 			"internal/lib/guard", "internal/lib/perowner", "internal/http/localhost", "internal/lib/repeats"},
 		libs: []string{"github.com/gorilla/websocket", libProm,
@@ -260,16 +268,16 @@ var house = map[string]room{
 	"internal/lib/eventid": {pure: true, rooms: []string{"internal/lib/guard"}},
 	// Loads modules of owners in processes of their own.
 	"internal/process/modulecheck": {
-		rooms: []string{"events", "events/lifecycle", "isolates"}, libs: []string{"golang.org/x/sys/unix"},
+		rooms: []string{"events/workers", "events", "events/lifecycle", "isolates"}, libs: []string{"golang.org/x/sys/unix"},
 	},
 	"internal/process/workerlease": {
 		pure: true, rooms: []string{"events", "internal/lib/perowner", "internal/lib/resources"},
 		libs:  []string{libNATS, libProm, libZerolog},
-		tests: []string{"dispatch", "events/lifecycle", "internal/test/natstest", "internal/test/parallel"},
+		tests: []string{"events/workers", "dispatch", "events/lifecycle", "internal/test/natstest", "internal/test/parallel"},
 	},
 	// Connects the rooms of an event.
 	"internal/process/fleet": {
-		rooms: []string{
+		rooms: []string{"events/workers",
 			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates",
 			"internal/process/admin",
 			"internal/http/assetserver", "internal/env/assetstore", "internal/operate/audit",
@@ -285,7 +293,7 @@ var house = map[string]room{
 		tests: []string{"internal/test/natstest", "internal/test/parallel"},
 	},
 	"internal/operate/cli": {
-		rooms: []string{
+		rooms: []string{"events/workers",
 			"consumer/deadletter", "consumer/schedule", "consumer", "deploy", "deploy/assets", "deploy/bundle",
 			"deploy/manifest", "events",
 			"events/client", "events/lifecycle", "isolates", "internal/operate/audit", "internal/env/bindings",
@@ -328,13 +336,14 @@ var house = map[string]room{
 			"github.com/prometheus/common/expfmt"},
 	},
 	// What ran in a process that has died. The supervisor reads it.
-	"internal/process/crashnote": {pure: true, rooms: []string{"events"}, libs: []string{"golang.org/x/sys/unix"}},
+	"internal/process/crashnote": {pure: true, rooms: []string{"events/workers", "events"},
+		libs: []string{"golang.org/x/sys/unix"}},
 	"internal/lib/sourcemap": {pure: true, libs: []string{"github.com/go-sourcemap/sourcemap"},
 		tests: []string{libEsbuild}},
 
 	// For tests only: no row above lists them under rooms.
 	"internal/test/endless":  {pure: true},
-	"internal/test/parallel": {pure: true, rooms: []string{"events"}},
+	"internal/test/parallel": {pure: true, rooms: []string{"events/workers", "events"}},
 	"internal/test/testcert": {pure: true, libs: testLibs},
 	"internal/test/otlptest": {pure: true,
 		libs: append([]string{libOtel + "proto/otlp", "google.golang.org/protobuf/proto"}, testLibs...)},
@@ -353,7 +362,7 @@ var house = map[string]room{
 			"github.com/prometheus/common"}, testLibs...),
 	},
 	"internal/test/compat": {
-		pure: true, tests: []string{
+		pure: true, tests: []string{"events/workers",
 			"deploy/bundle", "events", "events/client", "internal/operate/cli", "internal/process/config",
 			"internal/env/dotenv", "internal/test/fleettest",
 			"internal/test/natstest",
@@ -370,7 +379,7 @@ var house = map[string]room{
 
 	// Tests of whole processes and fleets, from outside.
 	"internal/test/e2e": {
-		pure: true, tests: []string{
+		pure: true, tests: []string{"events/workers",
 			"consumer/deadletter", "deploy", "deploy/bundle", "events", "events/client", "isolates",
 			"internal/env/assetstore", "internal/env/secrets", "internal/http/certificates",
 			"internal/lib/resources", "internal/lib/stored",
@@ -393,7 +402,8 @@ var house = map[string]room{
 	},
 
 	"internal/test/hostileowners": {
-		tests: []string{"consumer", "consumer/deadletter", "events", "events/client", "internal/operate/cli",
+		tests: []string{"events/workers",
+			"consumer", "consumer/deadletter", "events", "events/client", "internal/operate/cli",
 			"internal/process/config",
 			"internal/operate/control", "internal/lib/guard",
 			"internal/test/fleettest", "internal/test/natstest", "internal/test/parallel",
@@ -402,7 +412,7 @@ var house = map[string]room{
 
 	// External users: code that anyone could write.
 	"loadtest": {
-		pure: true, rooms: []string{"events", "events/client", "loadtest/report", "loadtest/webclient"},
+		pure: true, rooms: []string{"events/workers", "events", "events/client", "loadtest/report", "loadtest/webclient"},
 		libs: []string{
 			libNATS, libNATSServer, "github.com/HdrHistogram/hdrhistogram-go", "github.com/mattn/go-isatty",
 			"github.com/spf13/cobra", "github.com/spf13/pflag",

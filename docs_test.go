@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
@@ -139,22 +141,22 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		}
 		switch group {
 		case "limits":
-			require.Equal(t, jsonField(t, events.DefaultLimits, key), quantity(t, row[1]), "default of %s", row[0])
-			require.Equal(t, jsonField(t, events.MaxLimits, key), quantity(t, row[2]), "maximum of %s", row[0])
+			require.Equal(t, jsonField(t, workers.DefaultLimits, key), quantity(t, row[1]), "default of %s", row[0])
+			require.Equal(t, jsonField(t, workers.MaxLimits, key), quantity(t, row[2]), "maximum of %s", row[0])
 		case "lifetime":
 			require.Equal(t, "none", row[1])
-			require.Equal(t, jsonField(t, events.MaxLifetime, key), quantity(t, row[2]), "maximum of %s", row[0])
+			require.Equal(t, jsonField(t, workers.MaxLifetime, key), quantity(t, row[2]), "maximum of %s", row[0])
 		case "batch":
-			require.Equal(t, jsonField(t, events.DefaultBatch, key), quantity(t, row[1]), "default of %s", row[0])
-			require.Equal(t, jsonField(t, events.MaxBatch, key), quantity(t, row[2]), "maximum of %s", row[0])
+			require.Equal(t, jsonField(t, workers.DefaultBatch, key), quantity(t, row[1]), "default of %s", row[0])
+			require.Equal(t, jsonField(t, workers.MaxBatch, key), quantity(t, row[2]), "maximum of %s", row[0])
 		case "retries":
-			require.Equal(t, jsonField(t, events.DefaultRetries, key), quantity(t, row[1]), "default of %s", row[0])
+			require.Equal(t, jsonField(t, workers.DefaultRetries, key), quantity(t, row[1]), "default of %s", row[0])
 			checkMostRetries(t, key, quantity(t, row[2]))
 		}
 		checked++
 	}
-	fields := reflect.TypeFor[events.Limits]().NumField() + reflect.TypeFor[events.Lifetime]().NumField() +
-		reflect.TypeFor[events.Batch]().NumField() + reflect.TypeFor[events.Retries]().NumField() - 1 // fetch is a switch
+	fields := reflect.TypeFor[workers.Limits]().NumField() + reflect.TypeFor[workers.Lifetime]().NumField() +
+		reflect.TypeFor[workers.Batch]().NumField() + reflect.TypeFor[workers.Retries]().NumField() - 1 // fetch is a switch
 	require.Equal(t, fields, checked, "docs/reference/limits.md has a row for each field")
 	for _, row := range rows(page, 3) {
 		if name := strings.Trim(row[2], "`"); strings.Contains(name, ".") {
@@ -188,7 +190,7 @@ func checkMostRetries(t *testing.T, key string, most float64) {
 		if strings.HasSuffix(key, "Ms") {
 			value /= float64(time.Millisecond)
 		}
-		var r events.Retries
+		var r workers.Retries
 		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{%q: %v}`, key, int64(value)), &r), key)
 		return r.Validate()
 	}
@@ -229,7 +231,8 @@ func codeValue(t *testing.T, name string) float64 {
 		require.True(t, v.IsValid() && v.CanInt(), name)
 		return float64(v.Int())
 	}
-	v, ok := constants(t, room)[rest]
+	dir := map[string]string{"workers": "events/workers"}
+	v, ok := constants(t, cmp.Or(dir[room], room))[rest]
 	require.True(t, ok, "there is no constant %s", name)
 	n, ok := v.(float64)
 	require.True(t, ok, "%s is no number", name)

@@ -27,6 +27,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/repeats"
 )
 
@@ -304,7 +305,7 @@ func (c *Consumer) Now() time.Time { return c.clock.Now() }
 
 // Install starts the schedules of a worker's active version in this process, and ends those of the version before. It
 // may be called from any goroutine and does not block.
-func (c *Consumer) Install(in events.Installation) {
+func (c *Consumer) Install(in workers.Installation) {
 	c.bypass.Install(in.Owner, in.Name)
 	c.ticker.Install(in)
 }
@@ -319,7 +320,7 @@ func (c *Consumer) Remove(owner, worker string) {
 func (c *Consumer) OnTick(f func(owner, worker, schedule string, tick time.Time)) { c.ticker.OnTick(f) }
 
 // SetPolicy sets how much an owner may call and send from now on. It may be called from any goroutine.
-func (c *Consumer) SetPolicy(owner string, p events.Policy) { c.bridge.SetPolicy(owner, p) }
+func (c *Consumer) SetPolicy(owner string, p workers.Policy) { c.bridge.SetPolicy(owner, p) }
 
 // SetProcesses sets how many processes the fleet has. Calls are spread evenly over them. It may be called from any
 // goroutine.

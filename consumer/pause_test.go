@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // The last tick of a schedule is a tick: neither the moment of its deploy nor that of a pause or of its end.
@@ -16,9 +17,9 @@ func TestPausesAreNoTicks(t *testing.T) {
 	t.Parallel()
 	_, js, _ := assetsOf(t)
 	book := schedule.NewStore(js, subjects)
-	s := events.Schedule{Name: "night", Cron: "@every 1h"}
-	w := events.Only(&events.Worker{Owner: "acme", Name: "w", Number: 1, DeployedAt: time.Now().Add(-time.Minute),
-		Spec: events.Spec{Schedules: []events.Schedule{s}}})
+	s := workers.Schedule{Name: "night", Cron: "@every 1h"}
+	w := workers.Only(&workers.Worker{Owner: "acme", Name: "w", Number: 1, DeployedAt: time.Now().Add(-time.Minute),
+		Spec: workers.Spec{Schedules: []workers.Schedule{s}}})
 	last := func() time.Time {
 		st, err := book.Status(t.Context(), w, s)
 		require.NoError(t, err)

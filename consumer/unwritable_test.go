@@ -13,6 +13,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -216,7 +217,7 @@ func TestOwnersWithoutWorkersHaveNoShare(t *testing.T) {
 	nc := connect(t)
 	cfg := testConfig()
 	f := start(t, nc, cfg, &dispatcher{handle: dead})
-	f.Install(events.Only(&events.Worker{Owner: "good", Name: "w"}))
+	f.Install(workers.Only(&workers.Worker{Owner: "good", Name: "w"}))
 	refuseLetters(t, nc)
 	const each = 20
 	for i := range each {

@@ -11,12 +11,13 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Change makes the next deployment of a worker from the one that holds. It gets the worker's kept versions without
 // their code, and the former deployments, oldest first. It is called again when another change was first. Number and
 // time are set afterwards.
-type Change func(in events.Installation, former []events.Deployment) (events.Deployment, error)
+type Change func(in workers.Installation, former []workers.Deployment) (workers.Deployment, error)
 
 // errNothingToChange ends a change that is made already.
 var errNothingToChange = errors.New("nothing to change")
@@ -25,14 +26,14 @@ var errNothingToChange = errors.New("nothing to change")
 // and command may do so at the same time; each change is made to the result of the one before. The error is a
 // *SupersededError when a version was deployed at the same time, which is active.
 func (s *Store) Redeploy(ctx context.Context, owner, name string,
-	change Change) (d events.Deployment, changed bool, err error) {
-	return s.redeploy(ctx, owner, name, change, func(d *events.Deployment) { d.Number, d.At = d.Number+1, time.Now() })
+	change Change) (d workers.Deployment, changed bool, err error) {
+	return s.redeploy(ctx, owner, name, change, func(d *workers.Deployment) { d.Number, d.At = d.Number+1, time.Now() })
 }
 
 // redeploy is Redeploy with a function that sets number and time of the next deployment, which has those of the one
 // before.
 func (s *Store) redeploy(ctx context.Context, owner, name string, change Change,
-	number func(*events.Deployment)) (d events.Deployment, changed bool, err error) {
+	number func(*workers.Deployment)) (d workers.Deployment, changed bool, err error) {
 	tries := conflicts()
 	for {
 		k, err := s.found(ctx, owner, name)
@@ -74,7 +75,7 @@ func (e *SupersededError) Error() string {
 }
 
 // superseded returns a *SupersededError when a version that was stored after revision seen holds in place of d.
-func (s *Store) superseded(ctx context.Context, owner, name string, d events.Deployment, seen uint64) error {
+func (s *Store) superseded(ctx context.Context, owner, name string, d workers.Deployment, seen uint64) error {
 	k, err := s.kept(ctx, owner, name)
 	if err != nil {
 		return err
@@ -102,25 +103,25 @@ type Note struct {
 // another version that has everything, or the same two versions in a split already. It is refused with a *GoneError
 // when something that the version names is gone, unless force.
 func (s *Store) Promote(ctx context.Context, version string, percent float64, force bool, n Note) Change {
-	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
+	return func(in workers.Installation, _ []workers.Deployment) (workers.Deployment, error) {
 		w, err := versionOf(in, version)
 		if err != nil {
-			return events.Deployment{}, err
+			return workers.Deployment{}, err
 		}
 		if !force {
 			if err := s.checkBindings(ctx, w); err != nil {
-				return events.Deployment{}, err
+				return workers.Deployment{}, err
 			}
 		}
 		// No change is made when another worker has one. If the change fails, the next one gives them up.
 		if err := s.routes.take(ctx, w, promotion, false); err != nil {
-			return events.Deployment{}, err
+			return workers.Deployment{}, err
 		}
 		return promoted(in.Deployment, w.Version, percent, n)
 	}
 }
 
-func promoted(before events.Deployment, version string, percent float64, n Note) (events.Deployment, error) {
+func promoted(before workers.Deployment, version string, percent float64, n Note) (workers.Deployment, error) {
 	d := before
 	d.By, d.Message, d.Rollout = n.By, n.Message, nil
 	base, candidate := before.Base(), before.Candidate()
@@ -128,10 +129,10 @@ func promoted(before events.Deployment, version string, percent float64, n Note)
 		if only(before, version) {
 			return d, errNothingToChange
 		}
-		d.Split = []events.Share{{Version: version, Percent: 100}}
+		d.Split = []workers.Share{{Version: version, Percent: 100}}
 		return d, nil
 	}
-	if err := events.CheckPercent(percent); err != nil {
+	if err := workers.CheckPercent(percent); err != nil {
 		return d, misfit("%v", err)
 	}
 	switch {
@@ -142,7 +143,7 @@ func promoted(before events.Deployment, version string, percent float64, n Note)
 	case candidate.Version != "" && candidate.Version != version:
 		return d, misfit("versions %s and %s share the events: give one of them 100 %% first", base, candidate.Version)
 	}
-	d.Split = []events.Share{{Version: base, Percent: rest(percent)}, {Version: version, Percent: percent}}
+	d.Split = []workers.Share{{Version: base, Percent: rest(percent)}, {Version: version, Percent: percent}}
 	if slices.Equal(d.Split, before.Split) && before.Rollout == nil {
 		return d, errNothingToChange
 	}
@@ -150,16 +151,16 @@ func promoted(before events.Deployment, version string, percent float64, n Note)
 }
 
 // rest is what is left of 100, with two digits after the point.
-func rest(percent float64) float64 { return float64(10_000-events.Points(percent)) / 100 }
+func rest(percent float64) float64 { return float64(10_000-workers.Points(percent)) / 100 }
 
 // Rollback gives a version everything. Without a version, that is the version before a new one that has a share, else
 // the one that had everything before. It is refused with a *GoneError when something that the version names is gone,
 // unless force.
 func (s *Store) Rollback(ctx context.Context, version string, force bool, n Note) Change {
-	return func(in events.Installation, former []events.Deployment) (events.Deployment, error) {
+	return func(in workers.Installation, former []workers.Deployment) (workers.Deployment, error) {
 		if version == "" {
 			if version = beforeIt(in.Deployment, former); version == "" {
-				return events.Deployment{}, misfit("no version had everything before: name the one to go back to")
+				return workers.Deployment{}, misfit("no version had everything before: name the one to go back to")
 			}
 		}
 		return s.Promote(ctx, version, 100, force, n)(in, former)
@@ -167,7 +168,7 @@ func (s *Store) Rollback(ctx context.Context, version string, force bool, n Note
 }
 
 // beforeIt is the version to go back to from d; "" = there is none.
-func beforeIt(d events.Deployment, former []events.Deployment) string {
+func beforeIt(d workers.Deployment, former []workers.Deployment) string {
 	if d.Candidate().Version != "" {
 		return d.Base()
 	}
@@ -190,7 +191,7 @@ func (e *GoneError) Error() string {
 }
 
 // checkBindings returns a *GoneError for the first thing that w names and that is gone.
-func (s *Store) checkBindings(ctx context.Context, w *events.Worker) error {
+func (s *Store) checkBindings(ctx context.Context, w *workers.Worker) error {
 	policy, err := s.policies.Get(ctx, w.Owner)
 	if err != nil {
 		return err
@@ -223,12 +224,12 @@ func (s *Store) checkBindings(ctx context.Context, w *events.Worker) error {
 type target struct{ worker, by string } // by is what names it
 
 // targets are the workers that w names. All are of its owner.
-func targets(w *events.Worker) (list []target) {
+func targets(w *workers.Worker) (list []target) {
 	for _, b := range w.Env() {
 		switch b.Kind {
-		case events.BindingQueue:
+		case workers.BindingQueue:
 			list = append(list, target{b.Value, "env." + b.Name})
-		case events.BindingService:
+		case workers.BindingService:
 			if t, err := events.ParseServiceTarget(b.Value); err == nil { // it was checked when the version was stored
 				list = append(list, target{t.Worker, "env." + b.Name})
 			}
@@ -242,8 +243,8 @@ func targets(w *events.Worker) (list []target) {
 
 // Advance makes the next step of the rollout of a deployment, or gives everything back to the version before if bad
 // says why. It changes nothing when the deployment does not hold any more.
-func Advance(from events.Deployment, bad string) Change {
-	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
+func Advance(from workers.Deployment, bad string) Change {
+	return func(in workers.Installation, _ []workers.Deployment) (workers.Deployment, error) {
 		d := in.Deployment
 		if d.Number != from.Number || !d.Rollout.Running() {
 			return d, errNothingToChange
@@ -252,15 +253,15 @@ func Advance(from events.Deployment, bad string) Change {
 		base, candidate := d.Base(), d.Candidate().Version
 		switch {
 		case bad != "":
-			r.State, r.Reason = events.RolloutRolledBack, bad
-			d.Split = []events.Share{{Version: base, Percent: 100}}
+			r.State, r.Reason = workers.RolloutRolledBack, bad
+			d.Split = []workers.Share{{Version: base, Percent: 100}}
 		case r.Step+1 == len(r.Steps):
-			r.State = events.RolloutDone
-			d.Split = []events.Share{{Version: candidate, Percent: 100}}
+			r.State = workers.RolloutDone
+			d.Split = []workers.Share{{Version: candidate, Percent: 100}}
 		default:
 			r.Step++
 			percent := r.Steps[r.Step].Percent
-			d.Split = []events.Share{{Version: base, Percent: rest(percent)}, {Version: candidate, Percent: percent}}
+			d.Split = []workers.Share{{Version: base, Percent: rest(percent)}, {Version: candidate, Percent: percent}}
 		}
 		if bad == "" {
 			d.Before = in.Deployment.Split
@@ -272,9 +273,9 @@ func Advance(from events.Deployment, bad string) Change {
 
 // SetAlias gives a version a name that Worker-Version may have. With an empty version it removes the name.
 func SetAlias(alias, version string) Change {
-	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
+	return func(in workers.Installation, _ []workers.Deployment) (workers.Deployment, error) {
 		d := in.Deployment
-		if err := events.CheckAlias(alias); err != nil {
+		if err := workers.CheckAlias(alias); err != nil {
 			return d, misfit("%v", err)
 		}
 		d.Aliases = maps.Clone(d.Aliases)
@@ -301,7 +302,7 @@ func SetAlias(alias, version string) Change {
 }
 
 // versionOf finds a version by its whole name, its number, or an alias.
-func versionOf(in events.Installation, version string) (*events.Worker, error) {
+func versionOf(in workers.Installation, version string) (*workers.Worker, error) {
 	if of, ok := in.Deployment.Aliases[version]; ok {
 		version = of
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/sourcemap"
 )
 
@@ -15,7 +16,7 @@ import (
 // handler, Task is among the kinds only if it has a task handler too. A fault in the module is an *events.Failure with
 // a stack in the author's files. The error of the context means that there was no check.
 type Checker interface {
-	Check(ctx context.Context, w *events.Worker) (events.Handlers, error)
+	Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error)
 }
 
 // RefusedError says that a worker was not deployed because its module does not load or lacks a handler.
@@ -37,11 +38,11 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Unwrap() error { return e.Failure }
 
 // load asks check for the worker's handlers. check gets a copy of the worker, which it may keep.
-func load(ctx context.Context, w events.Worker, check Checker) (has events.Handlers, err error) {
+func load(ctx context.Context, w workers.Worker, check Checker) (has workers.Handlers, err error) {
 	has, err = check.Check(ctx, &w)
 	var failure *events.Failure
 	if errors.As(err, &failure) && failure.Reason == events.ReasonNoHandler && failure.Stack == "" {
-		has, err = events.Handlers{}, nil // handlerPosition is a better place
+		has, err = workers.Handlers{}, nil // handlerPosition is a better place
 	}
 	switch {
 	case errors.As(err, &failure):
@@ -60,7 +61,7 @@ func load(ctx context.Context, w events.Worker, check Checker) (has events.Handl
 }
 
 // checkHandlers refuses a manifest that needs a handler which the module does not have.
-func checkHandlers(w *events.Worker) error {
+func checkHandlers(w *workers.Worker) error {
 	switch {
 	case len(w.Schedules) > 0 && !slices.Contains(w.Handlers, events.Scheduled):
 		return misfitting(w, "the manifest has schedules, and the module has no scheduled handler")
@@ -71,12 +72,12 @@ func checkHandlers(w *events.Worker) error {
 }
 
 // misfitting refuses a worker because of its handlers.
-func misfitting(w *events.Worker, why string) error {
+func misfitting(w *workers.Worker, why string) error {
 	return &RefusedError{w.Target(), events.NewFailure(events.ReasonNoHandler, why, "    at "+handlerPosition(w))}
 }
 
 // handlerPosition is where handlers are expected: the default export of the module, or else its beginning.
-func handlerPosition(w *events.Worker) string {
+func handlerPosition(w *workers.Worker) string {
 	m, err := sourcemap.Parse(w.SourceMap)
 	if err != nil {
 		return w.File + ":1:1"

@@ -17,6 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
@@ -32,9 +33,9 @@ type Request struct {
 	// Roots are the directories from which files are read for Path. None: its project (see bundle.Build).
 	Roots []string
 	// Bindings are added to those of the manifest, and replace them.
-	events.Bindings
+	workers.Bindings
 	// Policy of the owner: a worker that asks for more than it allows is refused.
-	Policy events.Policy
+	Policy workers.Policy
 	// Bounded: the policy also bounds how many workers and how much code the owner has.
 	Bounded bool
 	// Secrets must have the secrets that the worker names. nil: it is not checked.
@@ -52,8 +53,8 @@ type Request struct {
 	// Percent is the share of the version, beside the active one. 0 = everything.
 	Percent float64
 	// Steps are the shares that it gets one after the other, before it has everything. Guard says when it is bad.
-	Steps []events.Step
-	Guard events.Guard
+	Steps []workers.Step
+	Guard workers.Guard
 
 	Tag string // what the deployer calls the version
 	Note
@@ -69,7 +70,7 @@ func (r Request) staged() bool {
 
 // change makes the deployment that the request asks for, of a version that is stored.
 func (r Request) change(version string) Change {
-	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
+	return func(in workers.Installation, _ []workers.Deployment) (workers.Deployment, error) {
 		if len(r.Steps) == 0 {
 			return promoted(in.Deployment, version, cmp.Or(r.Percent, 100), r.Note)
 		}
@@ -77,8 +78,8 @@ func (r Request) change(version string) Change {
 			return in.Deployment, misfit("version %s has %v %% already: give one of the two 100 %% first", c.Version, c.Percent)
 		}
 		d, err := promoted(in.Deployment, version, r.Steps[0].Percent, r.Note)
-		d.Rollout = &events.Rollout{ID: in.Deployment.Number + 1, Steps: r.Steps, Guard: r.Guard,
-			State: events.RolloutRunning}
+		d.Rollout = &workers.Rollout{ID: in.Deployment.Number + 1, Steps: r.Steps, Guard: r.Guard,
+			State: workers.RolloutRunning}
 		d.Before = in.Deployment.Split
 		return d, err
 	}
@@ -86,10 +87,10 @@ func (r Request) change(version string) Change {
 
 // Deployed is what a deploy did.
 type Deployed struct {
-	Worker     *events.Worker
-	Stored     bool              // a new version was stored
-	Changed    bool              // the deployment was changed
-	Deployment events.Deployment // that holds now
+	Worker     *workers.Worker
+	Stored     bool               // a new version was stored
+	Changed    bool               // the deployment was changed
+	Deployment workers.Deployment // that holds now
 	Files      assetstore.Uploaded
 }
 
@@ -164,8 +165,8 @@ func (s *Store) deploy(ctx context.Context, req Request, check Checker) (Deploye
 }
 
 // storeVersion stores w, unless the newest version is the same. holds is the deployment before.
-func (s *Store) storeVersion(ctx context.Context, w *events.Worker, req Request,
-	check Checker) (d Deployed, holds events.Deployment, err error) {
+func (s *Store) storeVersion(ctx context.Context, w *workers.Worker, req Request,
+	check Checker) (d Deployed, holds workers.Deployment, err error) {
 	tries := conflicts()
 	for checked := false; ; {
 		kept, err := s.kept(ctx, w.Owner, w.Name)
@@ -213,7 +214,7 @@ func (s *Store) storeVersion(ctx context.Context, w *events.Worker, req Request,
 }
 
 // admit refuses what must not be stored. It sets the handlers of w.
-func admit(ctx context.Context, s *Store, w *events.Worker, req Request, k kept, check Checker) (err error) {
+func admit(ctx context.Context, s *Store, w *workers.Worker, req Request, k kept, check Checker) (err error) {
 	if err = req.Policy.Allow(w.Limits); err != nil {
 		return &QuotaError{fmt.Sprintf("deploy %s: %v", w.Target(), err)}
 	}
@@ -223,7 +224,7 @@ func admit(ctx context.Context, s *Store, w *events.Worker, req Request, k kept,
 		}
 	}
 	if !req.UploadOnly && req.staged() { // what cannot be made active later
-		in := events.Installation{Owner: w.Owner, Name: w.Name, Deployment: k.effective()}
+		in := workers.Installation{Owner: w.Owner, Name: w.Name, Deployment: k.effective()}
 		if _, err = req.change(w.Version)(in, nil); err != nil {
 			return fmt.Errorf("deploy %s: %w", w.Target(), err)
 		}
@@ -252,8 +253,8 @@ func admit(ctx context.Context, s *Store, w *events.Worker, req Request, k kept,
 }
 
 // sign stores the record of a deployment that holds since its version was stored.
-func (s *Store) sign(ctx context.Context, w *events.Worker, n Note) (events.Deployment, error) {
-	change := func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
+func (s *Store) sign(ctx context.Context, w *workers.Worker, n Note) (workers.Deployment, error) {
+	change := func(in workers.Installation, _ []workers.Deployment) (workers.Deployment, error) {
 		d := in.Deployment
 		if !only(d, w.Version) {
 			return d, &SupersededError{d.Base()}
@@ -261,12 +262,12 @@ func (s *Store) sign(ctx context.Context, w *events.Worker, n Note) (events.Depl
 		d.By, d.Message = n.By, n.Message
 		return d, nil
 	}
-	d, _, err := s.redeploy(ctx, w.Owner, w.Name, change, func(*events.Deployment) {})
+	d, _, err := s.redeploy(ctx, w.Owner, w.Name, change, func(*workers.Deployment) {})
 	return d, err
 }
 
 // newWorker makes the worker that req asks for, of its bundle. It has no number yet.
-func newWorker(req Request) (*events.Worker, error) {
+func newWorker(req Request) (*workers.Worker, error) {
 	b, name := req.Bundle, req.Name
 	if name == "" {
 		if name = b.WorkerName(); !events.ValidName(name) {
@@ -296,14 +297,14 @@ func newWorker(req Request) (*events.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &events.Worker{
+	return &workers.Worker{
 		Owner: req.Owner, Name: name, Hash: hash, Spec: final.Spec, Code: b.Code, File: b.File, SourceMap: b.SourceMap,
 		Tag: req.Tag, Message: req.Message,
 	}, nil
 }
 
 // put stores w as e, if the bucket still has k.
-func (s *Store) put(ctx context.Context, w *events.Worker, e encodedVersion, k kept) error {
+func (s *Store) put(ctx context.Context, w *workers.Worker, e encodedVersion, k kept) error {
 	if err := k.outlives(); err != nil {
 		return err
 	}
@@ -328,7 +329,7 @@ func (s *Store) put(ctx context.Context, w *events.Worker, e encodedVersion, k k
 }
 
 // putRecord stores a record. Where its code is in an object, it does what the bucket's Update does, and adds the size.
-func putRecord(ctx context.Context, s *Store, w *events.Worker, text []byte, object int, revision uint64) error {
+func putRecord(ctx context.Context, s *Store, w *workers.Worker, text []byte, object int, revision uint64) error {
 	if object == 0 {
 		_, err := s.kv.Update(ctx, key(w.Owner, w.Name), text, revision)
 		return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // BucketDeployments is the KV bucket of the deployments: which versions of each worker are active. The key is that of
@@ -32,12 +32,12 @@ type deploymentRecord struct {
 	// stored later replaces it, unless it is staged. When all versions are newer, the worker was removed in between, and
 	// the deployment is that of another one.
 	Seen uint64 `json:"seen"`
-	events.Deployment
+	workers.Deployment
 }
 
 // storedDeployment is a deployment with its place in the bucket.
 type storedDeployment struct {
-	events.Deployment
+	workers.Deployment
 	seen     uint64
 	revision uint64 // of the newest entry of any kind; 0 = there is none
 }
@@ -68,7 +68,7 @@ func (h history) has(version string) bool {
 
 // lost reports whether d is the deployment of another worker of this name, which was removed, or whose bucket is gone.
 func (h history) lost(d storedDeployment) bool {
-	return d.seen < h.oldest || slices.ContainsFunc(d.Split, func(s events.Share) bool { return !h.has(s.Version) })
+	return d.seen < h.oldest || slices.ContainsFunc(d.Split, func(s workers.Share) bool { return !h.has(s.Version) })
 }
 
 // effective is the deployment of a worker that has these versions.
@@ -76,7 +76,7 @@ func (h history) lost(d storedDeployment) bool {
 // The newest version that is neither staged nor known to the deployment record has everything: such a version is active
 // from the moment it is stored. So there is no moment in which a deploy is half done, and what earlier releases deploy
 // is active too.
-func (h history) effective(d storedDeployment) events.Deployment {
+func (h history) effective(d storedDeployment) workers.Deployment {
 	if d.exists() && h.lost(d) {
 		d = storedDeployment{}
 	}
@@ -89,7 +89,7 @@ func (h history) effective(d storedDeployment) events.Deployment {
 		if !d.exists() {
 			number = v.number
 		}
-		holds = events.Deployment{Number: number, Split: []events.Share{{Version: v.version, Percent: 100}},
+		holds = workers.Deployment{Number: number, Split: []workers.Share{{Version: v.version, Percent: 100}},
 			Aliases: d.Aliases, At: v.at}
 	}
 	return holds
@@ -153,10 +153,10 @@ func decodeDeployment(e jetstream.KeyValueEntry) (storedDeployment, error) {
 }
 
 // putDeployment stores the deployment of a worker, if the bucket still has the one of k.
-func (s *Store) putDeployment(ctx context.Context, owner, name string, d events.Deployment, k kept) error {
+func (s *Store) putDeployment(ctx context.Context, owner, name string, d workers.Deployment, k kept) error {
 	d.At = d.At.UTC()
 	if d.Split == nil {
-		d.Split = []events.Share{}
+		d.Split = []workers.Share{}
 	}
 	if err := d.Validate(); err != nil {
 		return fmt.Errorf("deployment of %s/%s: %w", owner, name, err)
@@ -177,7 +177,7 @@ func (s *Store) putDeployment(ctx context.Context, owner, name string, d events.
 
 // Deployments are the kept deployments of a worker, oldest first. The last one is in effect. The error is ErrNotFound
 // when there is no such worker.
-func (s *Store) Deployments(ctx context.Context, owner, name string) ([]events.Deployment, error) {
+func (s *Store) Deployments(ctx context.Context, owner, name string) ([]workers.Deployment, error) {
 	if err := checkTarget(owner, name); err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (s *Store) Deployments(ctx context.Context, owner, name string) ([]events.D
 	if err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, fmt.Errorf("read deployments of %s/%s: %w", owner, name, err)
 	}
-	var list []events.Deployment
+	var list []workers.Deployment
 	for _, e := range entries {
 		if e.Operation() != jetstream.KeyValuePut {
 			list = nil

@@ -20,12 +20,13 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
 // split is the split of a worker, like "1=90 2=10", by the numbers of the versions.
-func split(d events.Deployment) string {
+func split(d workers.Deployment) string {
 	var parts []string
 	for _, s := range d.Split {
 		number, _, _ := strings.Cut(s.Version, "-")
@@ -42,7 +43,7 @@ func stage(t testing.TB, s *deploy.Store, n int, req deploy.Request) (deploy.Dep
 }
 
 // redeploy changes the deployment of acme/w and returns it.
-func redeploy(t testing.TB, s *deploy.Store, c deploy.Change) events.Deployment {
+func redeploy(t testing.TB, s *deploy.Store, c deploy.Change) workers.Deployment {
 	t.Helper()
 	d, changed, err := s.Redeploy(t.Context(), "acme", "w", c)
 	require.NoError(t, err)
@@ -50,7 +51,7 @@ func redeploy(t testing.TB, s *deploy.Store, c deploy.Change) events.Deployment 
 	return d
 }
 
-func installation(t testing.TB, s *deploy.Store) events.Installation {
+func installation(t testing.TB, s *deploy.Store) workers.Installation {
 	t.Helper()
 	in, err := s.Installation(t.Context(), "acme", "w")
 	require.NoError(t, err)
@@ -124,13 +125,13 @@ func TestDeploymentsOfAWorker(t *testing.T) {
 func TestStepsKeepTheSplitBefore(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, deploy.Config{})
-	before := func(d events.Deployment) string {
+	before := func(d workers.Deployment) string {
 		stored := installation(t, s).Deployment
 		require.Equal(t, d.Before, stored.Before)
-		require.Equal(t, len(d.Before) > 0, stored.Effective().Equal(stored.Stored.Add(events.StepDelay)))
-		return split(events.Deployment{Split: d.Before})
+		require.Equal(t, len(d.Before) > 0, stored.Effective().Equal(stored.Stored.Add(workers.StepDelay)))
+		return split(workers.Deployment{Split: d.Before})
 	}
-	steps, err := events.ParseSteps("10%,40%")
+	steps, err := workers.ParseSteps("10%,40%")
 	require.NoError(t, err)
 	_, err = stage(t, s, 1, deploy.Request{})
 	require.NoError(t, err)
@@ -177,7 +178,7 @@ func TestChangesThatDoNotFit(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stage(t, s, 3, deploy.Request{Percent: 10})
 	require.ErrorContains(t, err, "share the events: give one of them 100 % first")
-	_, err = stage(t, s, 3, deploy.Request{Steps: []events.Step{{Percent: 10, For: events.Millis(time.Minute)}}})
+	_, err = stage(t, s, 3, deploy.Request{Steps: []workers.Step{{Percent: 10, For: workers.Millis(time.Minute)}}})
 	require.ErrorContains(t, err, "has 10 % already: give one of the two 100 % first")
 	refused(s.Promote(t.Context(), "1", 10, false, note), "name the new version")
 	refused(s.Promote(t.Context(), "7", 10, false, note), `there is no version "7", or no longer`)
@@ -198,60 +199,61 @@ func TestARollbackNeedsWhatItsVersionNames(t *testing.T) {
 		policies *deploy.Policies
 		secrets  *deploy.Secrets
 	}
-	grant := events.Policy{NATSPublish: []string{"orders.>"}, NATSRequest: []string{"billing.*"},
+	grant := workers.Policy{NATSPublish: []string{"orders.>"}, NATSRequest: []string{"billing.*"},
 		Hosts: []string{"*.shop.test"}}
 	removeJobs := func(t *testing.T, w world) { require.NoError(t, w.Remove(t.Context(), "acme", "jobs")) }
-	narrow := func(change func(p *events.Policy)) func(*testing.T, world) {
+	narrow := func(change func(p *workers.Policy)) func(*testing.T, world) {
 		return func(t *testing.T, w world) {
 			_, err := w.policies.Set(t.Context(), "acme", change)
 			require.NoError(t, err)
 		}
 	}
 	for name, c := range map[string]struct {
-		spec events.Spec
+		spec workers.Spec
 		lose func(*testing.T, world)
 		want string
 	}{
 		"queue": {
-			events.Spec{Bindings: events.Bindings{Queues: map[string]string{"JOBS": "jobs", "SELF": "w"}}}, removeJobs,
+			workers.Spec{Bindings: workers.Bindings{Queues: map[string]string{"JOBS": "jobs", "SELF": "w"}}}, removeJobs,
 			"worker acme/jobs, which its env.JOBS needs, is gone",
 		},
 		"service": {
-			events.Spec{Bindings: events.Bindings{Services: map[string]string{"JOBS": "jobs", "SELF": "w#Named"}}}, removeJobs,
+			workers.Spec{Bindings: workers.Bindings{Services: map[string]string{"JOBS": "jobs", "SELF": "w#Named"}}}, removeJobs,
 			"worker acme/jobs, which its env.JOBS needs, is gone",
 		},
 		"entrypoint": {
-			events.Spec{Bindings: events.Bindings{Services: map[string]string{"JOBS": "jobs#Named"}}}, removeJobs,
+			workers.Spec{Bindings: workers.Bindings{Services: map[string]string{"JOBS": "jobs#Named"}}}, removeJobs,
 			"worker acme/jobs, which its env.JOBS needs, is gone",
 		},
 		"dead letters": {
-			events.Spec{OnDead: &events.DeadHook{Worker: "jobs"}}, removeJobs,
+			workers.Spec{OnDead: &events.DeadHook{Worker: "jobs"}}, removeJobs,
 			"worker acme/jobs, which its onDeadLetter.worker needs, is gone",
 		},
 		"publish": {
-			events.Spec{
-				Bindings: events.Bindings{NATS: map[string]events.NATSSubjects{"BUS": {Publish: []string{"orders.new"}}}}},
-			narrow(func(p *events.Policy) { p.NATSPublish = []string{"orders.old"} }),
+			workers.Spec{
+				Bindings: workers.Bindings{NATS: map[string]workers.NATSSubjects{"BUS": {Publish: []string{"orders.new"}}}}},
+			narrow(func(p *workers.Policy) { p.NATSPublish = []string{"orders.old"} }),
 			"nats.BUS.publish[0] is orders.new, which the owner is not granted",
 		},
 		"request": {
-			events.Spec{Bindings: events.Bindings{NATS: map[string]events.NATSSubjects{"BUS": {Publish: []string{"orders.new"},
+			workers.Spec{Bindings: workers.Bindings{NATS: map[string]workers.NATSSubjects{"BUS": {
+				Publish: []string{"orders.new"},
 				Request: []string{"billing.pay"}}}}},
-			narrow(func(p *events.Policy) { p.NATSRequest = nil }),
+			narrow(func(p *workers.Policy) { p.NATSRequest = nil }),
 			"nats.BUS.request[0] is billing.pay, which the owner is not granted",
 		},
 		"host": {
-			events.Spec{HTTP: &events.HTTP{Routes: []string{"a.shop.test/*", "b.shop.test/*"}}},
-			narrow(func(p *events.Policy) { p.Hosts = []string{"a.shop.test"} }),
+			workers.Spec{HTTP: &workers.HTTP{Routes: []string{"a.shop.test/*", "b.shop.test/*"}}},
+			narrow(func(p *workers.Policy) { p.Hosts = []string{"a.shop.test"} }),
 			"http.routes[1] is b.shop.test/*: the owner may not have host b.shop.test",
 		},
 		"no policy": {
-			events.Spec{HTTP: &events.HTTP{Routes: []string{"a.shop.test/*"}}},
+			workers.Spec{HTTP: &workers.HTTP{Routes: []string{"a.shop.test/*"}}},
 			func(t *testing.T, w world) { require.NoError(t, w.policies.Remove(t.Context(), "acme")) },
 			"http.routes[0] is a.shop.test/*: the owner may not have host a.shop.test",
 		},
 		"secret": {
-			events.Spec{Secrets: []string{"KEY", "TOKEN"}},
+			workers.Spec{Secrets: []string{"KEY", "TOKEN"}},
 			func(t *testing.T, w world) {
 				require.NoError(t, w.secrets.Remove(t.Context(), secretName("acme", "w", "TOKEN")))
 			},
@@ -271,7 +273,7 @@ func TestARollbackNeedsWhatItsVersionNames(t *testing.T) {
 			// What another owner has does not count.
 			for _, owner := range []string{"acme", "beta"} {
 				mustDeploy(t, w.Store, owner, "jobs", module(1))
-				_, err = w.policies.Set(t.Context(), owner, func(p *events.Policy) { *p = grant })
+				_, err = w.policies.Set(t.Context(), owner, func(p *workers.Policy) { *p = grant })
 				require.NoError(t, err)
 				require.NoError(t, w.secrets.Put(t.Context(), secretName(owner, "w", "TOKEN"), []byte("sealed")))
 				require.NoError(t, w.secrets.Put(t.Context(), secretName(owner, "", "KEY"), []byte("sealed")))
@@ -586,7 +588,7 @@ func TestADeploymentHoldsWithoutItsRecord(t *testing.T) {
 func mustHash(t testing.TB, b *bundle.Bundle) string {
 	t.Helper()
 	own := *b
-	own.Mode = events.Pinned
+	own.Mode = workers.Pinned
 	hash, err := own.Hash()
 	require.NoError(t, err)
 	return hash[:12]
@@ -603,7 +605,7 @@ func TestAChangeThatIsOvertaken(t *testing.T) {
 	}
 	overtaken := func(store func()) deploy.Change {
 		first := true
-		return func(in events.Installation, former []events.Deployment) (events.Deployment, error) {
+		return func(in workers.Installation, former []workers.Deployment) (workers.Deployment, error) {
 			if first {
 				first = false
 				store()

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -30,12 +30,12 @@ const (
 	killedWay = "PINWHEEL_TEST_KILLED_WAY"
 )
 
-var gradual = []events.Step{{Percent: 10, For: events.Millis(time.Minute)},
-	{Percent: 50, For: events.Millis(time.Minute)}}
+var gradual = []workers.Step{{Percent: 10, For: workers.Millis(time.Minute)},
+	{Percent: 50, For: workers.Millis(time.Minute)}}
 
 // ways are the ways to deploy a version.
 var ways = map[string]deploy.Request{
-	"everything": {}, "a share": {Percent: 10}, "gradual": {Steps: gradual, Guard: events.Guard{Failures: 2}},
+	"everything": {}, "a share": {Percent: 10}, "gradual": {Steps: gradual, Guard: workers.Guard{Failures: 2}},
 	"upload only": {UploadOnly: true},
 }
 
@@ -197,7 +197,7 @@ func TestStagedDeploysAtOnce(t *testing.T) {
 			if len(requests[won].Steps) > 0 {
 				share = requests[won].Steps[0].Percent
 			}
-			require.Equal(t, []events.Share{{Version: before.Base(), Percent: 100 - share},
+			require.Equal(t, []workers.Share{{Version: before.Base(), Percent: 100 - share},
 				{Version: winner.Version, Percent: share}}, d.Split)
 			require.Equal(t, requests[won].By, d.By)
 			require.Equal(t, len(requests[won].Steps) > 0, d.Rollout.Running(), "the rollout is that of its own deploy")

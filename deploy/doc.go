@@ -1,7 +1,7 @@
 // Package deploy brings a bundle to every process of the fleet: it checks it in a real isolate, gives it a version and
 // stores it in JetStream. Each process that watches activates it. Package deploy/bundle makes the bundle.
 //
-//	Store.Deploy          Bundle → events.Worker → KV record      (compare-and-swap: no number is given twice)
+//	Store.Deploy          Bundle → workers.Worker → KV record      (compare-and-swap: no number is given twice)
 //	Watcher.Run           KV records → Installer                  (all kept versions, then every change)
 //	Policies.Watch        KV policies → a callback                (what each owner may use)
 //

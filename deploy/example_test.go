@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/natsd"
 )
 
@@ -56,6 +56,6 @@ func ExampleStore_Deploy() {
 // printer is an Installer that sends what it gets.
 type printer chan string
 
-func (p printer) Install(in events.Installation) { p <- in.Target() }
+func (p printer) Install(in workers.Installation) { p <- in.Target() }
 
 func (p printer) Remove(string, string) {}

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
@@ -27,7 +27,7 @@ type uploading struct {
 }
 
 // upload stores the files, before the version that names them.
-func (u *uploading) upload(ctx context.Context, w *events.Worker) (err error) {
+func (u *uploading) upload(ctx context.Context, w *workers.Worker) (err error) {
 	if u.files == nil && !u.stored || u.under != nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (u *uploading) upload(ctx context.Context, w *events.Worker) (err error) {
 }
 
 // check checks that everything is there that the owner has stored by itself.
-func (u *uploading) check(ctx context.Context, w *events.Worker) error {
+func (u *uploading) check(ctx context.Context, w *workers.Worker) error {
 	err := u.store.Check(ctx, w.Owner, w.Assets.Files)
 	var wrong *assetstore.WrongError
 	if errors.As(err, &wrong) {
@@ -56,7 +56,7 @@ func (u *uploading) check(ctx context.Context, w *events.Worker) error {
 
 // end stores again what another deploy has deleted meanwhile. What the owner has stored by itself, it has to store
 // again.
-func (u *uploading) end(ctx context.Context, w *events.Worker) error {
+func (u *uploading) end(ctx context.Context, w *workers.Worker) error {
 	if u.under == nil {
 		return nil
 	}
@@ -124,7 +124,7 @@ func MissingFiles(ctx context.Context, s *Store, owner string, hashes []string) 
 //
 // When there is no room, files that no version has are deleted first, also those that the owner has stored for a deploy
 // which it has not begun.
-func AddFiles(ctx context.Context, s *Store, owner string, files []NewFile, p events.Policy,
+func AddFiles(ctx context.Context, s *Store, owner string, files []NewFile, p workers.Policy,
 	bounded bool) (assetstore.Uploaded, error) {
 	most := int64(-1)
 	if bounded {
@@ -151,11 +151,13 @@ func AddFiles(ctx context.Context, s *Store, owner string, files []NewFile, p ev
 
 const moreFiles = "remove a worker with 'pinwheel workers rm', or ask the fleet's operators for more"
 
-func assetBytes(p events.Policy) int64 { return int64(cmp.Or(p.AssetBytes, events.DefaultAssetBytes)) }
+func assetBytes(p workers.Policy) int64 {
+	return int64(cmp.Or(p.AssetBytes, workers.DefaultAssetBytes))
+}
 
 // MayHaveFiles returns a *QuotaError if the policy of an owner leaves no room for so many files of so many bytes,
 // whatever else is stored.
-func MayHaveFiles(owner string, p events.Policy, files int, bytes int64) error {
+func MayHaveFiles(owner string, p workers.Policy, files int, bytes int64) error {
 	if cost := bytes + int64(files)*assetstore.FileCost; cost > assetBytes(p) {
 		return &QuotaError{fmt.Sprintf("files of owner %s are refused: they have %d bytes, each file counting %d more than it has, and all may have %d (assetBytes): %s",
 			owner, cost, assetstore.FileCost, assetBytes(p), moreFiles)}

@@ -17,7 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -43,7 +43,7 @@ func deployDirectory(url, dir string) error {
 }
 
 // whole reads every file of a version as its list has it.
-func whole(t *testing.T, files *assetstore.Store, w *events.Worker) {
+func whole(t *testing.T, files *assetstore.Store, w *workers.Worker) {
 	t.Helper()
 	l, err := files.List(t.Context(), w.Owner, w.Assets.Files)
 	require.NoError(t, err, w.Version)
@@ -133,7 +133,7 @@ func TestFilesGoWithTheirVersion(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "pinwheel.json"), `{"assets": {"directory": "dist"}}`)
 	write(t, filepath.Join(dir, "dist/same"), "same")
-	var all []*events.Worker
+	var all []*workers.Worker
 	for n := range deploy.History + 2 {
 		write(t, filepath.Join(dir, "dist/own"), fmt.Sprint("version ", n))
 		d, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Path: dir}, isFine)
@@ -163,7 +163,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	s := newStore(t, deploy.Config{})
 	_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: &bundle.Bundle{
 		Code: "export default {}", File: "w.js",
-		Spec: events.Spec{Assets: &events.Assets{Directory: "dist", Files: strings.Repeat("0", 64)}},
+		Spec: workers.Spec{Assets: &workers.Assets{Directory: "dist", Files: strings.Repeat("0", 64)}},
 	}}, isFine)
 	require.ErrorAs(t, err, new(*deploy.InvalidError))
 	require.ErrorContains(t, err, "the files did not come with the bundle")

@@ -12,6 +12,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -30,7 +31,7 @@ func TestFormat1NeverChanges(t *testing.T) {
 	require.NoError(t, err)
 	kv, err := js.KeyValue(t.Context(), deploy.DefaultBucket)
 	require.NoError(t, err)
-	handlers := checker(func(*events.Worker) ([]events.Kind, error) { return events.Kinds[:], nil })
+	handlers := checker(func(*workers.Worker) ([]events.Kind, error) { return events.Kinds[:], nil })
 
 	for _, name := range []string{"plain", "some", "rich"} {
 		manifest := filepath.Join("testdata", "format1", name+bundle.ManifestSuffix)

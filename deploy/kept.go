@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
@@ -87,7 +87,7 @@ func (k kept) nextNumber() (int, error) {
 }
 
 // effective is the deployment that holds now.
-func (k kept) effective() events.Deployment {
+func (k kept) effective() workers.Deployment {
 	h := history{oldest: k.oldest, unreadable: k.entries > len(k.records)}
 	for _, r := range k.records {
 		h.versions = append(h.versions, r.stored())
@@ -96,8 +96,8 @@ func (k kept) effective() events.Deployment {
 }
 
 // installation is the worker with the kept versions, without their code.
-func (k kept) installation() events.Installation {
-	in := events.Installation{Owner: k.records[0].Owner, Name: k.records[0].Name, Deployment: k.effective()}
+func (k kept) installation() workers.Installation {
+	in := workers.Installation{Owner: k.records[0].Owner, Name: k.records[0].Name, Deployment: k.effective()}
 	for _, r := range k.records {
 		w := *r
 		w.Bundle = nil
@@ -127,7 +127,7 @@ func (k kept) find(version string) *record {
 
 // supersedes is the version that holds in place of deployment d because it was stored after revision seen of the
 // worker, the newest that d knew; "" = there is none. A later promotion of a version that d knew is a change after d.
-func (k kept) supersedes(d events.Deployment, seen uint64) string {
+func (k kept) supersedes(d workers.Deployment, seen uint64) string {
 	holds := k.effective()
 	if holds.Number <= d.Number || len(holds.Split) != 1 || d.Names(holds.Base()) {
 		return ""

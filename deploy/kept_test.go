@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func TestOnlyAVersionStoredMeanwhileSupersedes(t *testing.T) {
@@ -18,8 +18,8 @@ func TestOnlyAVersionStoredMeanwhileSupersedes(t *testing.T) {
 		return r
 	}
 	v1, v2, v3 := stored(1, 10), stored(2, 20), stored(3, 30)
-	all := func(v *record) []events.Share { return []events.Share{{Version: v.version(), Percent: 100}} }
-	mine := events.Deployment{Number: 5, Split: all(v1)} // made when v2 was the newest version
+	all := func(v *record) []workers.Share { return []workers.Share{{Version: v.version(), Percent: 100}} }
+	mine := workers.Deployment{Number: 5, Split: all(v1)} // made when v2 was the newest version
 
 	for what, c := range map[string]struct {
 		records []*record
@@ -30,11 +30,11 @@ func TestOnlyAVersionStoredMeanwhileSupersedes(t *testing.T) {
 		"a version was stored, and has no record yet": {[]*record{v1, v2, v3}, storedDeployment{Deployment: mine, seen: 20},
 			v3.version()},
 		"a version was stored, and has a record": {
-			[]*record{v1, v2, v3}, storedDeployment{Deployment: events.Deployment{Number: 6, Split: all(v3)}, seen: 30},
+			[]*record{v1, v2, v3}, storedDeployment{Deployment: workers.Deployment{Number: 6, Split: all(v3)}, seen: 30},
 			v3.version(),
 		},
 		"a version that mine knew was promoted after": {
-			[]*record{v1, v2}, storedDeployment{Deployment: events.Deployment{Number: 6, Split: all(v2)}, seen: 20}, "",
+			[]*record{v1, v2}, storedDeployment{Deployment: workers.Deployment{Number: 6, Split: all(v2)}, seen: 20}, "",
 		},
 	} {
 		k := kept{records: c.records, entries: len(c.records), oldest: 10, deployment: c.newest}

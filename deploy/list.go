@@ -9,12 +9,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
 // List is each worker of an owner, or of all owners if owner is empty, with its deployment and the versions that this
 // divides events among. It is sorted by owner and name, and has no code.
-func (s *Store) List(ctx context.Context, owner string) ([]events.Installation, error) {
+func (s *Store) List(ctx context.Context, owner string) ([]workers.Installation, error) {
 	filter := "*.*"
 	if owner != "" {
 		if err := events.CheckName("owner", owner); err != nil {
@@ -34,7 +35,7 @@ func (s *Store) List(ctx context.Context, owner string) ([]events.Installation, 
 	if err != nil {
 		return nil, err
 	}
-	var list []events.Installation
+	var list []workers.Installation
 	err = each(ctx, s.kv, filter, func(e jetstream.KeyValueEntry) error {
 		in, ok, err := s.listed(ctx, e, deployments)
 		if ok {
@@ -42,22 +43,22 @@ func (s *Store) List(ctx context.Context, owner string) ([]events.Installation, 
 		}
 		return err
 	})
-	slices.SortFunc(list, func(a, b events.Installation) int { return strings.Compare(a.Target(), b.Target()) })
+	slices.SortFunc(list, func(a, b workers.Installation) int { return strings.Compare(a.Target(), b.Target()) })
 	return list, err
 }
 
 // listed is the worker whose newest entry is e. ok is false when nothing of it can be read.
 func (s *Store) listed(ctx context.Context, e jetstream.KeyValueEntry,
-	deployments map[string]storedDeployment) (in events.Installation, ok bool, err error) {
+	deployments map[string]storedDeployment) (in workers.Installation, ok bool, err error) {
 	d, deployed := deployments[e.Key()]
 	r, err := s.decode(e)
 	// Mostly, the newest version has everything, and the rest of the history need not be read.
 	switch {
 	case err == nil && deployed && only(d.Deployment, r.version()):
-		in = events.Only(r.worker())
+		in = workers.Only(r.worker())
 		in.Deployment = d.Deployment
 	case err == nil && !deployed && !r.Staged:
-		in = events.Only(r.worker())
+		in = workers.Only(r.worker())
 	case err != nil && !deployed:
 		return in, false, nil // logged
 	default:
@@ -69,7 +70,7 @@ func (s *Store) listed(ctx context.Context, e jetstream.KeyValueEntry,
 			}
 			return in, false, err
 		}
-		in.Versions = slices.DeleteFunc(in.Versions, func(w *events.Worker) bool {
+		in.Versions = slices.DeleteFunc(in.Versions, func(w *workers.Worker) bool {
 			return w.Version != in.Deployment.Base() && w.Version != in.Deployment.Candidate().Version
 		})
 	}
@@ -80,7 +81,7 @@ func (s *Store) listed(ctx context.Context, e jetstream.KeyValueEntry,
 }
 
 // only reports whether that version has everything.
-func only(d events.Deployment, version string) bool { return len(d.Split) == 1 && d.Base() == version }
+func only(d workers.Deployment, version string) bool { return len(d.Split) == 1 && d.Base() == version }
 
 // each calls f with the newest entry of each key.
 func each(ctx context.Context, kv jetstream.KeyValue, filter string, f func(jetstream.KeyValueEntry) error) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
@@ -35,39 +36,39 @@ func OpenPolicies(ctx context.Context, js jetstream.JetStream, cfg Config) (*Pol
 }
 
 // Get is the policy of an owner; the zero Policy if it has none.
-func (s *Policies) Get(ctx context.Context, owner string) (events.Policy, error) {
+func (s *Policies) Get(ctx context.Context, owner string) (workers.Policy, error) {
 	if err := events.CheckName("owner", owner); err != nil {
-		return events.Policy{}, err
+		return workers.Policy{}, err
 	}
 	e, err := s.kv.Get(ctx, owner)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return events.Policy{}, nil
+		return workers.Policy{}, nil
 	}
 	if err != nil {
-		return events.Policy{}, fmt.Errorf("read policy of %s: %w", owner, err)
+		return workers.Policy{}, fmt.Errorf("read policy of %s: %w", owner, err)
 	}
 	return decodePolicy(e)
 }
 
-func decodePolicy(e jetstream.KeyValueEntry) (p events.Policy, err error) {
+func decodePolicy(e jetstream.KeyValueEntry) (p workers.Policy, err error) {
 	dec := json.NewDecoder(bytes.NewReader(e.Value()))
 	dec.DisallowUnknownFields() // do not ignore a limit that this process does not know
 	if err = dec.Decode(&p); err == nil {
 		err = p.Validate()
 	}
 	if err != nil {
-		return events.Policy{}, fmt.Errorf("policy of %s: %w", e.Key(), err)
+		return workers.Policy{}, fmt.Errorf("policy of %s: %w", e.Key(), err)
 	}
 	return p, nil
 }
 
 // Set changes an owner's policy. change gets the current policy. Each process has the new one within moments.
-func (s *Policies) Set(ctx context.Context, owner string, change func(*events.Policy)) (events.Policy, error) {
+func (s *Policies) Set(ctx context.Context, owner string, change func(*workers.Policy)) (workers.Policy, error) {
 	if err := events.CheckName("owner", owner); err != nil {
-		return events.Policy{}, err
+		return workers.Policy{}, err
 	}
 	for {
-		var p events.Policy
+		var p workers.Policy
 		var revision uint64
 		e, err := s.kv.Get(ctx, owner)
 		if err == nil {
@@ -107,8 +108,8 @@ func (s *Policies) Remove(ctx context.Context, owner string) error {
 }
 
 // List is all policies, by owner.
-func (s *Policies) List(ctx context.Context) (map[string]events.Policy, error) {
-	all := map[string]events.Policy{}
+func (s *Policies) List(ctx context.Context) (map[string]workers.Policy, error) {
+	all := map[string]workers.Policy{}
 	keys, err := s.kv.ListKeys(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list policies: %w", err)
@@ -126,10 +127,10 @@ func (s *Policies) List(ctx context.Context) (map[string]events.Policy, error) {
 // Watch calls set with each policy and with each change, until ctx is done; with the zero Policy when a policy was
 // removed. It calls settled when all policies have come that were stored at the start, and may call it again. One
 // goroutine calls both. A policy that cannot be read is logged and changes nothing.
-func (s *Policies) Watch(ctx context.Context, set func(owner string, p events.Policy), settled func()) {
+func (s *Policies) Watch(ctx context.Context, set func(owner string, p workers.Policy), settled func()) {
 	watch := bucketWatch{
 		kv: s.kv, what: "owners", every: s.cfg.CheckEvery, log: s.cfg.Log,
-		follower: &policyFollower{log: s.cfg.Log, set: set, settled: settled, known: map[string]events.Policy{}},
+		follower: &policyFollower{log: s.cfg.Log, set: set, settled: settled, known: map[string]workers.Policy{}},
 	}
 	_ = watch.run(ctx) // ctx's error
 }
@@ -137,10 +138,10 @@ func (s *Policies) Watch(ctx context.Context, set func(owner string, p events.Po
 // policyFollower is the follower of the bucket of policies.
 type policyFollower struct {
 	log     zerolog.Logger
-	set     func(owner string, p events.Policy)
+	set     func(owner string, p workers.Policy)
 	settled func()
-	known   map[string]events.Policy // that are not zero
-	gone    map[string]bool          // known owners without an entry in the pass in progress
+	known   map[string]workers.Policy // that are not zero
+	gone    map[string]bool           // known owners without an entry in the pass in progress
 }
 
 func (f *policyFollower) begin(bool) {
@@ -153,7 +154,7 @@ func (f *policyFollower) begin(bool) {
 func (f *policyFollower) take(_ context.Context, e jetstream.KeyValueEntry, _ bool) error {
 	delete(f.gone, e.Key())
 	if e.Operation() != jetstream.KeyValuePut {
-		f.change(e.Key(), events.Policy{})
+		f.change(e.Key(), workers.Policy{})
 		return nil
 	}
 	p, err := decodePolicy(e)
@@ -167,7 +168,7 @@ func (f *policyFollower) take(_ context.Context, e jetstream.KeyValueEntry, _ bo
 
 func (f *policyFollower) settle(context.Context) error {
 	for owner := range f.gone {
-		f.change(owner, events.Policy{})
+		f.change(owner, workers.Policy{})
 	}
 	f.settled()
 	return nil
@@ -175,7 +176,7 @@ func (f *policyFollower) settle(context.Context) error {
 
 func (f *policyFollower) tick(time.Time) (keys int) { return len(f.known) }
 
-func (f *policyFollower) change(owner string, p events.Policy) {
+func (f *policyFollower) change(owner string, p workers.Policy) {
 	if f.known[owner].Equal(p) {
 		return
 	}

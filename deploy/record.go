@@ -12,6 +12,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Formats of records. A process skips a record whose format it does not know, and goes on with what it has. So a record
@@ -24,7 +25,7 @@ const (
 )
 
 // newestFormat is the newest format that this process reads.
-func newestFormat() int { return max(format4, events.NewestBindingsFormat()) }
+func newestFormat() int { return max(format4, workers.NewestBindingsFormat()) }
 
 // record is one version of a worker, as the KV bucket has it.
 type record struct {
@@ -33,11 +34,11 @@ type record struct {
 	Name     string        `json:"name"`
 	Number   int           `json:"number"`
 	Hash     string        `json:"hash"`
-	Mode     events.Mode   `json:"mode"` // hides that of Spec: format 1 has it before the handlers
+	Mode     workers.Mode  `json:"mode"` // hides that of Spec: format 1 has it before the handlers
 	Handlers []events.Kind `json:"handlers"`
 	Queue    bool          `json:"queue,omitempty"`
 	File     string        `json:"file"`
-	events.Spec
+	workers.Spec
 	DeployedAt time.Time `json:"deployedAt"`
 
 	// Staged: a deployment has to name the version before it runs events.
@@ -59,7 +60,7 @@ type payload struct {
 	SourceMap string `json:"sourceMap,omitempty"`
 }
 
-func newRecord(w *events.Worker, staged bool) *record {
+func newRecord(w *workers.Worker, staged bool) *record {
 	r := &record{
 		Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, Handlers: w.Handlers, Queue: w.Queue,
 		File: w.File,
@@ -212,7 +213,7 @@ func (r *record) validate() error {
 		return fail("object is %q: it is %q", r.Object, objectName(r.Owner, r.Name, r.Hash))
 	}
 	for _, err := range []error{
-		manifest.Validate(r.Spec), events.CheckText("tag", r.Tag, events.MaxTag),
+		manifest.Validate(r.Spec), events.CheckText("tag", r.Tag, workers.MaxTag),
 		events.CheckText("message", r.Message, events.MaxNote),
 	} {
 		if err != nil {
@@ -249,8 +250,8 @@ func (r *record) stored() storedVersion {
 }
 
 // worker makes the worker of a validated record. Without a bundle it has no code.
-func (r *record) worker() *events.Worker {
-	w := &events.Worker{
+func (r *record) worker() *workers.Worker {
+	w := &workers.Worker{
 		Owner: r.Owner, Name: r.Name, Version: version(r.Number, r.Hash), Number: r.Number, Hash: r.Hash,
 		Spec: r.Spec, Handlers: r.Handlers, Queue: r.Queue, File: r.File, DeployedAt: r.DeployedAt, Tag: r.Tag,
 		Message: r.Message,
@@ -265,7 +266,7 @@ func (r *record) worker() *events.Worker {
 }
 
 // checkHash checks that code and manifest are those that were deployed.
-func checkHash(w *events.Worker) error {
+func checkHash(w *workers.Worker) error {
 	b := bundle.Bundle{Code: w.Code, File: w.File, SourceMap: w.SourceMap, Spec: w.Spec}
 	hash, err := b.Hash()
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // decodeRecord reads a record with its bundle.
@@ -24,15 +25,15 @@ func decodeRecord(text []byte) (*record, error) {
 	return r, err
 }
 
-func aWorker(t testing.TB) *events.Worker {
+func aWorker(t testing.TB) *workers.Worker {
 	t.Helper()
-	b := bundle.Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Spec: events.Spec{
-		Mode: events.Pinned, Bindings: events.Bindings{Vars: map[string]string{"A": "b"}},
+	b := bundle.Bundle{Code: "export default {};", File: "w.js", SourceMap: []byte("{}"), Spec: workers.Spec{
+		Mode: workers.Pinned, Bindings: workers.Bindings{Vars: map[string]string{"A": "b"}},
 		OnDead: &events.DeadHook{Worker: "x"}, Idempotent: true,
 	}}
 	hash, err := b.Hash()
 	require.NoError(t, err)
-	return &events.Worker{
+	return &workers.Worker{
 		Owner: "acme", Name: "w", Number: 3, Version: version(3, hash), Hash: hash, Spec: b.Spec,
 		Handlers: []events.Kind{events.Task},
 		Code:     b.Code, File: b.File, SourceMap: b.SourceMap, DeployedAt: time.Now().UTC(),
@@ -96,8 +97,8 @@ func TestRecordDecodesStrictly(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Whoever adds a field to events.Spec adds it to hashed too: else a deploy that changes nothing else would be taken for
-// the same version.
+// Whoever adds a field to workers.Spec adds it to hashed too: else a deploy that changes nothing else would be taken
+// for // the same version.
 func TestHashCoversEachFieldOfASpec(t *testing.T) {
 	t.Parallel()
 	base := bundle.Bundle{Code: "a", File: "b"}
@@ -221,7 +222,7 @@ func FuzzDecodeDeployment(f *testing.F) {
 		require.Equal(t, d.Candidate(), back.Candidate())
 		require.Equal(t, d.Base(), back.Base())
 		for _, bad := range []string{"", "why"} {
-			next, err := Advance(d.Deployment, bad)(events.Installation{Deployment: d.Deployment}, nil)
+			next, err := Advance(d.Deployment, bad)(workers.Installation{Deployment: d.Deployment}, nil)
 			if err == nil && d.Candidate().Version != "" {
 				require.NoError(t, next.Validate())
 			}

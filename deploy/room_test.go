@@ -14,6 +14,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
@@ -116,20 +117,20 @@ func TestFullBucketOfDeployments(t *testing.T) {
 	d, changed, err := s.Redeploy(t.Context(), "acme", "w", deploy.Advance(in.Deployment, "it fails"))
 	require.NoError(t, err)
 	require.True(t, changed)
-	require.Equal(t, events.RolloutRolledBack, d.Rollout.State)
+	require.Equal(t, workers.RolloutRolledBack, d.Rollout.State)
 }
 
 // An owner that deploys by itself has at most as much of each bucket as is free for all others.
 func TestOwnersShareBuckets(t *testing.T) {
 	t.Parallel()
-	host := events.Policy{Hosts: []string{events.AnyHost}}
+	host := workers.Policy{Hosts: []string{workers.AnyHost}}
 	request := func(owner string, n int) deploy.Request {
 		return deploy.Request{Owner: owner, Name: fmt.Sprint("w", n), Bundle: padded(n, 20<<10), Bounded: true, Policy: host}
 	}
 	routes := func(owner string, n int) deploy.Request {
 		r := request(owner, n)
 		r.Bundle = module(n)
-		r.Bundle.HTTP = &events.HTTP{}
+		r.Bundle.HTTP = &workers.HTTP{}
 		for i := range 100 {
 			r.Bundle.HTTP.Routes = append(r.Bundle.HTTP.Routes, fmt.Sprintf("%s.test/%s%d-%d/*", owner, strings.Repeat("x", 500),
 				n, i))
@@ -199,12 +200,12 @@ func deploySite(t *testing.T, s *deploy.Store, owner, name, data string) error {
 	text, hash, err := l.Encode()
 	require.NoError(t, err)
 	files := []deploy.NewFile{{Hash: assets.HashOf([]byte(data)), Data: []byte(data)}, {Hash: hash, Data: text}}
-	_, err = deploy.AddFiles(t.Context(), s, owner, files, events.Policy{}, true)
+	_, err = deploy.AddFiles(t.Context(), s, owner, files, workers.Policy{}, true)
 	if err != nil {
 		return err
 	}
 	b := module(1)
-	b.Assets = &events.Assets{Directory: "dist", Files: hash}
+	b.Assets = &workers.Assets{Directory: "dist", Files: hash}
 	_, err = s.Deploy(t.Context(), deploy.Request{Owner: owner, Name: name, Bundle: b, Bounded: true, FilesStored: true},
 		isFine)
 	return err
@@ -245,7 +246,7 @@ func TestFullBucketOfFiles(t *testing.T) {
 	}
 	refused(err)
 	_, err = deploy.AddFiles(t.Context(), s, "beta", []deploy.NewFile{
-		{Hash: assets.HashOf([]byte(noise(100, 90<<10))), Data: []byte(noise(100, 90<<10))}}, events.Policy{}, false)
+		{Hash: assets.HashOf([]byte(noise(100, 90<<10))), Data: []byte(noise(100, 90<<10))}}, workers.Policy{}, false)
 	before.Msgs, before.Bytes = state(stream).Msgs, state(stream).Bytes // with the key of the deploys of beta
 	refused(err)
 	kv, err := js.KeyValue(t.Context(), assetstore.Bucket)
@@ -273,7 +274,7 @@ func TestFullBucketOfFiles(t *testing.T) {
 // withNote changes a deployment, with long notes.
 func withNote(text string) deploy.Change {
 	long := strings.Repeat("y", events.MaxNote-len(text)) + text
-	return func(in events.Installation, _ []events.Deployment) (events.Deployment, error) {
+	return func(in workers.Installation, _ []workers.Deployment) (workers.Deployment, error) {
 		d := in.Deployment
 		d.By, d.Message = long, long
 		return d, nil

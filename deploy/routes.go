@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // BucketRoutes is the KV bucket that says which worker has a route. The key is made of the route, so that no two
@@ -32,12 +32,12 @@ type routeBook struct {
 	admit func(ctx context.Context, owner string, bytes int64) error
 	full  func(ctx context.Context, err error) error
 	// installed returns a worker with its kept versions. ok is false when there is none.
-	installed func(ctx context.Context, owner, name string) (in events.Installation, ok bool, err error)
+	installed func(ctx context.Context, owner, name string) (in workers.Installation, ok bool, err error)
 }
 
 func (s *Store) routeBook(kv jetstream.KeyValue) *routeBook {
 	b := &routeBook{kv: kv, log: s.cfg.Log, deployTime: deployTime}
-	b.installed = func(ctx context.Context, owner, name string) (in events.Installation, ok bool, err error) {
+	b.installed = func(ctx context.Context, owner, name string) (in workers.Installation, ok bool, err error) {
 		k, err := s.kept(ctx, owner, name)
 		if ok = err == nil && len(k.records) > 0; ok {
 			in = k.installation()
@@ -100,7 +100,7 @@ func (e *RouteTakenError) Error() string {
 // take takes the routes that w names for its worker. deploy names what makes w active; with ended, w is active. The
 // error is a *RouteTakenError when another worker has one. Those that were taken before stay so until the worker's next
 // change.
-func (b *routeBook) take(ctx context.Context, w *events.Worker, deploy string, ended bool) error {
+func (b *routeBook) take(ctx context.Context, w *workers.Worker, deploy string, ended bool) error {
 	if w.HTTP == nil {
 		return nil
 	}
@@ -218,9 +218,9 @@ func (b *routeBook) holds(ctx context.Context, r routeRecord) (bool, error) {
 }
 
 // routesOf are the routes that a version names, each in its one form: two ways to write a route are one route.
-func routesOf(w *events.Worker) (routes []string) {
+func routesOf(w *workers.Worker) (routes []string) {
 	for _, text := range w.HTTP.Routes {
-		if r, err := events.ParseRoute(text); err == nil { // a version was checked when it was stored
+		if r, err := workers.ParseRoute(text); err == nil { // a version was checked when it was stored
 			text = r.Canonical().String()
 		}
 		routes = append(routes, text)
@@ -229,7 +229,7 @@ func routesOf(w *events.Worker) (routes []string) {
 }
 
 // activeRoutes are the routes of the versions that events are divided among.
-func activeRoutes(in events.Installation) (routes []string) {
+func activeRoutes(in workers.Installation) (routes []string) {
 	for _, share := range in.Deployment.Split {
 		if w := in.Version(share.Version); w != nil && w.HTTP != nil {
 			routes = append(routes, routesOf(w)...)
@@ -258,7 +258,7 @@ func (b *routeBook) settle(ctx context.Context, owner, name string) {
 }
 
 // leave gives up the routes of all versions of in but those that stay.
-func (b *routeBook) leave(ctx context.Context, in events.Installation, stay []string) {
+func (b *routeBook) leave(ctx context.Context, in workers.Installation, stay []string) {
 	done := map[string]bool{}
 	for _, w := range in.Versions {
 		if w.HTTP == nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-var allHosts = events.Policy{Hosts: []string{events.AnyHost}}
+var allHosts = workers.Policy{Hosts: []string{workers.AnyHost}}
 
 // grantHosts stores policies by which the owners may have every host.
 func grantHosts(t testing.TB, nc *nats.Conn, owners ...string) {
@@ -29,7 +29,7 @@ func grantHosts(t testing.TB, nc *nats.Conn, owners ...string) {
 	policies, err := deploy.OpenPolicies(t.Context(), js, deploy.Config{})
 	require.NoError(t, err)
 	for _, owner := range owners {
-		_, err = policies.Set(t.Context(), owner, func(p *events.Policy) { *p = allHosts })
+		_, err = policies.Set(t.Context(), owner, func(p *workers.Policy) { *p = allHosts })
 		require.NoError(t, err)
 	}
 }
@@ -38,7 +38,7 @@ func grantHosts(t testing.TB, nc *nats.Conn, owners ...string) {
 func deployRouted(s *deploy.Store, owner, name string, n int, change func(*deploy.Request),
 	routes ...string) (deploy.Deployed, error) {
 	b := module(n)
-	b.Spec.HTTP = &events.HTTP{Routes: routes}
+	b.Spec.HTTP = &workers.HTTP{Routes: routes}
 	req := deploy.Request{Owner: owner, Name: name, Bundle: b, Policy: allHosts}
 	if change != nil {
 		change(&req)

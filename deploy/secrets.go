@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
@@ -350,7 +351,7 @@ func (e *MissingSecretsError) Error() string {
 }
 
 // checkSecrets returns a *MissingSecretsError if a secret that w names is not set.
-func checkSecrets(ctx context.Context, s *Secrets, w *events.Worker) error {
+func checkSecrets(ctx context.Context, s *Secrets, w *workers.Worker) error {
 	if s == nil || len(w.Secrets) == 0 {
 		return nil
 	}
@@ -367,7 +368,7 @@ func (s *Store) SecretUsers(ctx context.Context, all *Secrets, n secrets.Name) (
 	if err := n.Validate(); err != nil {
 		return nil, err
 	}
-	workers, err := s.List(ctx, n.Owner)
+	list, err := s.List(ctx, n.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -375,8 +376,8 @@ func (s *Store) SecretUsers(ctx context.Context, all *Secrets, n secrets.Name) (
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range workers {
-		names := slices.ContainsFunc(w.Versions, func(v *events.Worker) bool { return slices.Contains(v.Secrets, n.Name) })
+	for _, w := range list {
+		names := slices.ContainsFunc(w.Versions, func(v *workers.Worker) bool { return slices.Contains(v.Secrets, n.Name) })
 		if !names || n.Worker != "" && n.Worker != w.Name {
 			continue
 		}

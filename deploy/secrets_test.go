@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -149,7 +149,7 @@ func TestDeployNeedsTheSecretsThatAManifestNames(t *testing.T) {
 	store, err := deploy.Open(t.Context(), js, deploy.Config{})
 	require.NoError(t, err)
 	b := module(1)
-	b.Spec = events.Spec{Secrets: []string{"B", "A"}}
+	b.Spec = workers.Spec{Secrets: []string{"B", "A"}}
 	req := deploy.Request{Owner: "acme", Name: "w", Bundle: b, Secrets: s}
 	_, err = store.Deploy(t.Context(), req, isFine)
 	var missing *deploy.MissingSecretsError
@@ -189,7 +189,7 @@ func TestDeployNeedsTheSecretsThatAManifestNames(t *testing.T) {
 func TestVarsThatLookLikeSecretsAreRefused(t *testing.T) {
 	t.Parallel()
 	_, err := newStore(t, deploy.Config{}).Deploy(t.Context(), deploy.Request{
-		Owner: "acme", Name: "w", Bundle: module(1), Bindings: events.Bindings{Vars: map[string]string{"API_KEY": "s3cret"}},
+		Owner: "acme", Name: "w", Bundle: module(1), Bindings: workers.Bindings{Vars: map[string]string{"API_KEY": "s3cret"}},
 	}, isFine)
 	require.ErrorContains(t, err, "vars.API_KEY looks like a secret")
 }

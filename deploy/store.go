@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
@@ -178,7 +179,7 @@ func checkTarget(owner, name string) error {
 // Get is one version of a worker, with its code. version is the whole version, like 3-0123456789ab, its number, or an
 // alias; empty = the active one, which in a split is the version before the new one. The error is ErrNotFound when
 // there is no such version, or when it is older than the kept versions.
-func (s *Store) Get(ctx context.Context, owner, name, version string) (*events.Worker, error) {
+func (s *Store) Get(ctx context.Context, owner, name, version string) (*workers.Worker, error) {
 	k, err := s.found(ctx, owner, name)
 	if err != nil {
 		return nil, err
@@ -191,16 +192,16 @@ func (s *Store) Get(ctx context.Context, owner, name, version string) (*events.W
 }
 
 // Installation is a worker with its kept versions, oldest first and without their code, and its deployment.
-func (s *Store) Installation(ctx context.Context, owner, name string) (events.Installation, error) {
+func (s *Store) Installation(ctx context.Context, owner, name string) (workers.Installation, error) {
 	k, err := s.found(ctx, owner, name)
 	if err != nil {
-		return events.Installation{}, err
+		return workers.Installation{}, err
 	}
 	return k.installation(), nil
 }
 
 // Versions are the kept versions of a worker without their code, oldest first.
-func (s *Store) Versions(ctx context.Context, owner, name string) ([]*events.Worker, error) {
+func (s *Store) Versions(ctx context.Context, owner, name string) ([]*workers.Worker, error) {
 	in, err := s.Installation(ctx, owner, name)
 	return in.Versions, err
 }
@@ -273,7 +274,7 @@ func readObject(ctx context.Context, objects jetstream.ObjectStore, name string)
 }
 
 // complete is the worker of a record with its code, which may be in the object store.
-func (s *Store) complete(ctx context.Context, r *record) (*events.Worker, error) {
+func (s *Store) complete(ctx context.Context, r *record) (*workers.Worker, error) {
 	if r.Object != "" {
 		text, err := readObject(ctx, s.objects, r.Object)
 		if errors.Is(err, errDamaged) || errors.Is(err, jetstream.ErrObjectNotFound) ||

@@ -21,26 +21,27 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
 // checker stands for the isolate that loads a module: what it would say is given.
-type checker func(w *events.Worker) ([]events.Kind, error)
+type checker func(w *workers.Worker) ([]events.Kind, error)
 
-func (c checker) Check(_ context.Context, w *events.Worker) (events.Handlers, error) {
+func (c checker) Check(_ context.Context, w *workers.Worker) (workers.Handlers, error) {
 	kinds, err := c(w)
-	return events.Handlers{Kinds: kinds}, err
+	return workers.Handlers{Kinds: kinds}, err
 }
 
 // queues says that a module has a queue handler, and handlers of these kinds.
 type queues []events.Kind
 
-func (q queues) Check(context.Context, *events.Worker) (events.Handlers, error) {
-	return events.Handlers{Kinds: q, Queue: true}, nil
+func (q queues) Check(context.Context, *workers.Worker) (workers.Handlers, error) {
+	return workers.Handlers{Kinds: q, Queue: true}, nil
 }
 
 // isFine says that every module loads and has a task handler.
-var isFine = checker(func(*events.Worker) ([]events.Kind, error) { return []events.Kind{events.Task}, nil })
+var isFine = checker(func(*workers.Worker) ([]events.Kind, error) { return []events.Kind{events.Task}, nil })
 
 func open(t testing.TB, nc *nats.Conn, cfg deploy.Config) *deploy.Store {
 	t.Helper()
@@ -78,7 +79,7 @@ func bigModule(t testing.TB, n int) *bundle.Bundle {
 	return b
 }
 
-func mustDeploy(t testing.TB, s *deploy.Store, owner, name string, b *bundle.Bundle) *events.Worker {
+func mustDeploy(t testing.TB, s *deploy.Store, owner, name string, b *bundle.Bundle) *workers.Worker {
 	t.Helper()
 	d, err := s.Deploy(t.Context(), deploy.Request{Owner: owner, Name: name, Bundle: b}, isFine)
 	require.NoError(t, err)
@@ -92,9 +93,9 @@ func TestDeployFromFile(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	s := newStore(t, deploy.Config{Metrics: reg})
 	req := deploy.Request{Owner: "acme", Path: "bundle/testdata/hello.ts",
-		Bindings: events.Bindings{Vars: map[string]string{"A": "1"}, Queues: map[string]string{"Q": "other"}}}
-	var seen *events.Worker
-	d, err := s.Deploy(t.Context(), req, checker(func(w *events.Worker) ([]events.Kind, error) {
+		Bindings: workers.Bindings{Vars: map[string]string{"A": "1"}, Queues: map[string]string{"Q": "other"}}}
+	var seen *workers.Worker
+	d, err := s.Deploy(t.Context(), req, checker(func(w *workers.Worker) ([]events.Kind, error) {
 		seen = w
 		return []events.Kind{events.Fetch}, nil
 	}))
@@ -108,7 +109,7 @@ func TestDeployFromFile(t *testing.T) {
 	require.Equal(t, []events.Kind{events.Fetch}, w.Handlers)
 	require.Equal(t, map[string]string{"A": "1"}, w.Vars)
 
-	again, err := s.Deploy(t.Context(), req, checker(func(*events.Worker) ([]events.Kind, error) {
+	again, err := s.Deploy(t.Context(), req, checker(func(*workers.Worker) ([]events.Kind, error) {
 		return nil, errors.New("what is active needs no check")
 	}))
 	require.NoError(t, err)
@@ -138,11 +139,11 @@ func TestDeployRefusesAndStoresNothing(t *testing.T) {
 	failure := events.NewFailure(events.ReasonException, "ReferenceError: x is not defined", "    at hello.ts:3:5")
 	var refused *deploy.RefusedError
 	_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "bundle/testdata/hello.ts"},
-		checker(func(*events.Worker) ([]events.Kind, error) { return nil, fmt.Errorf("wrapped: %w", failure) }))
+		checker(func(*workers.Worker) ([]events.Kind, error) { return nil, fmt.Errorf("wrapped: %w", failure) }))
 	require.ErrorAs(t, err, &refused)
 	require.EqualError(t, err, "acme/hello is refused: ReferenceError: x is not defined\n    at hello.ts:3:5")
 
-	none := checker(func(*events.Worker) ([]events.Kind, error) { return nil, nil })
+	none := checker(func(*workers.Worker) ([]events.Kind, error) { return nil, nil })
 	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Path: "testdata/nohandler.ts"}, none)
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, events.ReasonNoHandler, refused.Failure.Reason)
@@ -158,11 +159,11 @@ func TestDeployRefusesAndStoresNothing(t *testing.T) {
 		`worker "a/b"`:                       {Owner: "a", Name: "a/b", Bundle: module(1)},
 		`worker "my.app": a name is 1 to 64`: {Owner: "a", Bundle: &bundle.Bundle{File: "my.app.js"}},
 		"vars.1X is no name in env": {Owner: "a", Name: "w", Bundle: module(1),
-			Bindings: events.Bindings{Vars: map[string]string{"1X": ""}}},
+			Bindings: workers.Bindings{Vars: map[string]string{"1X": ""}}},
 		"vars.X is a queue too": {Owner: "a", Name: "w", Bundle: module(1),
-			Bindings: events.Bindings{Vars: map[string]string{"X": ""}, Queues: map[string]string{"X": "q"}}},
+			Bindings: workers.Bindings{Vars: map[string]string{"X": ""}, Queues: map[string]string{"X": "q"}}},
 		`queues.X is no worker: worker "o/q"`: {Owner: "a", Name: "w", Bundle: module(1),
-			Bindings: events.Bindings{Queues: map[string]string{"X": "o/q"}}},
+			Bindings: workers.Bindings{Queues: map[string]string{"X": "o/q"}}},
 		"code and source map must be UTF-8":                      {Owner: "a", Name: "w", Bundle: &bundle.Bundle{File: "w.js", Code: "\xff"}},
 		"a worker is a directory, or a file that ends in one of": {Owner: "a", Name: "w"},
 	} {
@@ -368,7 +369,7 @@ func TestQueueHandlers(t *testing.T) {
 		return err
 	}
 	b := module(1)
-	b.Spec.Batch = &events.Batch{MaxSize: 50}
+	b.Spec.Batch = &workers.Batch{MaxSize: 50}
 	require.NoError(t, deployAs("w", b, queues{events.Fetch}))
 	got, err := s.Get(t.Context(), "acme", "w", "")
 	require.NoError(t, err)
@@ -398,14 +399,14 @@ func TestSubjectsThatAreNotGranted(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/w.js", "export default { task() {} }")
 	write(t, dir+"/w.pinwheel.json", "{\n  \"nats\": {\"BUS\": {\"publish\": [\"a\", \"orders.>\"]}}\n}")
-	r := deploy.Request{Owner: "acme", Path: dir + "/w.js", Policy: events.Policy{NATSPublish: []string{"a", "orders.*"}}}
+	r := deploy.Request{Owner: "acme", Path: dir + "/w.js", Policy: workers.Policy{NATSPublish: []string{"a", "orders.*"}}}
 	_, err := s.Deploy(t.Context(), r, isFine)
 	require.ErrorContains(t, err, "w.pinwheel.json:2:37: nats.BUS.publish[1] is orders.>, which the owner is not granted")
 	r.Policy.NATSPublish = []string{">"}
 	_, err = s.Deploy(t.Context(), r, isFine)
 	require.NoError(t, err)
 	b := module(1)
-	b.NATS = map[string]events.NATSSubjects{"BUS": {Request: []string{"x"}}}
+	b.NATS = map[string]workers.NATSSubjects{"BUS": {Request: []string{"x"}}}
 	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "v", Bundle: b}, isFine)
 	var quota *deploy.QuotaError
 	require.ErrorAs(t, err, &quota)

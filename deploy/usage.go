@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
@@ -97,18 +98,19 @@ func (c Config) subject(owner, name string) string {
 }
 
 // checkQuota returns a *QuotaError if the owner may not have w too.
-func checkQuota(ctx context.Context, s *Store, w *events.Worker, p events.Policy, k kept) error {
+func checkQuota(ctx context.Context, s *Store, w *workers.Worker, p workers.Policy, k kept) error {
 	u, err := UsageOf(ctx, s, w.Owner)
 	if err != nil {
 		return err
 	}
-	workers, most := cmp.Or(p.MaxWorkers, events.DefaultMaxWorkers), int64(cmp.Or(p.CodeBytes, events.DefaultCodeBytes))
+	mostWorkers := cmp.Or(p.MaxWorkers, workers.DefaultMaxWorkers)
+	most := int64(cmp.Or(p.CodeBytes, workers.DefaultCodeBytes))
 	size := int64(len(w.Code) + len(w.SourceMap))
 	var text string
 	switch {
-	case k.entries == 0 && u.Workers >= workers:
-		text = fmt.Sprintf("owner %s has %d workers, and may have %d (maxWorkers): remove one with 'pinwheel workers rm', or ask the fleet's operators for more", w.Owner, u.Workers, workers)
-	case k.revision == 0 && u.Names >= workers+maxRemovedNames:
+	case k.entries == 0 && u.Workers >= mostWorkers:
+		text = fmt.Sprintf("owner %s has %d workers, and may have %d (maxWorkers): remove one with 'pinwheel workers rm', or ask the fleet's operators for more", w.Owner, u.Workers, mostWorkers)
+	case k.revision == 0 && u.Names >= mostWorkers+maxRemovedNames:
 		text = fmt.Sprintf("owner %s has used %d names of workers, with those of removed ones: use one of these again", w.Owner, u.Names)
 	case u.Bytes+size > most:
 		text = fmt.Sprintf("the versions of owner %s have %d bytes, this one has %d, and all may have %d (codeBytes): remove a worker with 'pinwheel workers rm', or ask the fleet's operators for more", w.Owner, u.Bytes, size, most)
@@ -133,7 +135,7 @@ type encodedVersion struct {
 }
 
 // encoded is w as it is stored, if each bucket has room. The error is a *resources.FullError, or a *QuotaError.
-func (s *Store) encoded(ctx context.Context, w *events.Worker, req Request, k kept) (e encodedVersion, err error) {
+func (s *Store) encoded(ctx context.Context, w *workers.Worker, req Request, k kept) (e encodedVersion, err error) {
 	e.stored = newRecord(w, req.staged())
 	if e.text, e.object, err = e.stored.encode(s.inline); err != nil {
 		return e, err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -54,22 +54,22 @@ func TestDeploysAreBounded(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	s := open(t, nc, deploy.Config{})
-	try := func(name string, b *bundle.Bundle, p events.Policy) error {
+	try := func(name string, b *bundle.Bundle, p workers.Policy) error {
 		_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: name, Bundle: b, Policy: p, Bounded: true},
 			isFine)
 		return err
 	}
 	var quota *deploy.QuotaError
-	policy := events.Policy{MaxWorkers: 2}
+	policy := workers.Policy{MaxWorkers: 2}
 	require.NoError(t, try("a", module(1), policy))
 	require.NoError(t, try("b", module(1), policy))
 	require.ErrorAs(t, try("c", module(1), policy), &quota)
 	require.ErrorContains(t, quota, "acme/c is refused: owner acme has 2 workers, and may have 2 (maxWorkers)")
 	require.NoError(t, try("a", module(2), policy), "a version of one that is there")
-	require.NoError(t, try("c", module(1), events.Policy{}), "the default is more")
-	require.ErrorAs(t, try("a", bigModule(t, 3), events.Policy{CodeBytes: 600 << 10}), &quota)
+	require.NoError(t, try("c", module(1), workers.Policy{}), "the default is more")
+	require.ErrorAs(t, try("a", bigModule(t, 3), workers.Policy{CodeBytes: 600 << 10}), &quota)
 	require.ErrorContains(t, quota, "and all may have 614400 (codeBytes)")
-	require.NoError(t, try("a", module(2), events.Policy{CodeBytes: 1}), "nothing is stored")
+	require.NoError(t, try("a", module(2), workers.Policy{CodeBytes: 1}), "nothing is stored")
 
 	for i := range 10 {
 		_, err := s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: fmt.Sprint("x", i), Bundle: module(1)}, isFine)

@@ -13,13 +13,13 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Installer gets what a process has of each worker. Its methods are called by one goroutine at a time.
 type Installer interface {
 	// Install replaces what the Installer had of the worker.
-	Install(in events.Installation)
+	Install(in workers.Installation)
 	Remove(owner, name string)
 }
 
@@ -58,9 +58,9 @@ func (w *Watcher) Seen() Seen {
 type watched struct {
 	history   // at most History versions
 	fresh     map[string]*record
-	loaded    map[string]*events.Worker
+	loaded    map[string]*workers.Worker
 	damaged   map[string]bool // versions whose code cannot be read
-	installed events.Installation
+	installed workers.Installation
 	came      time.Time // when the newest entry was stored
 	vanished  time.Time // when the records were found to be gone without a removal; zero = they are not gone
 
@@ -128,7 +128,7 @@ func (w *Watcher) take(ctx context.Context, e jetstream.KeyValueEntry, initial b
 		return nil // logged; there is nothing else of this worker
 	}
 	if k == nil {
-		k = &watched{fresh: map[string]*record{}, loaded: map[string]*events.Worker{}, damaged: map[string]bool{},
+		k = &watched{fresh: map[string]*record{}, loaded: map[string]*workers.Worker{}, damaged: map[string]bool{},
 			history: history{oldest: e.Revision()}}
 		w.known[e.Key()] = k
 	}
@@ -198,7 +198,7 @@ func (w *Watcher) reconcile(ctx context.Context, key string, k *watched) error {
 	if err != nil {
 		return err
 	}
-	in := events.Installation{Deployment: d}
+	in := workers.Installation{Deployment: d}
 	in.Owner, in.Name, _ = strings.Cut(key, ".")
 	newest := k.versions[max(0, len(k.versions)-Loaded):]
 	for _, v := range k.versions {
@@ -232,7 +232,7 @@ func (w *Watcher) reconcile(ctx context.Context, key string, k *watched) error {
 
 // loadable loads the versions of the effective deployment, and returns it. When one of them is missing, the deployment
 // that is installed holds on.
-func (w *Watcher) loadable(ctx context.Context, key string, k *watched) (events.Deployment, error) {
+func (w *Watcher) loadable(ctx context.Context, key string, k *watched) (workers.Deployment, error) {
 	deployed := w.deployments[key]
 	for {
 		readable := k.history
@@ -266,7 +266,7 @@ func (w *Watcher) loadable(ctx context.Context, key string, k *watched) (events.
 		held := k.installed.Deployment
 		for _, s := range held.Split {
 			if k.loaded[s.Version] == nil {
-				return events.Deployment{}, nil
+				return workers.Deployment{}, nil
 			}
 		}
 		return held, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -35,13 +35,13 @@ func portOf(t testing.TB, address string) int {
 type routes struct {
 	mu       sync.Mutex
 	versions map[string][]string // by target, the active versions in their order
-	has      map[string]events.Installation
+	has      map[string]workers.Installation
 	removed  int
 	changed  chan struct{} // closed and replaced at every change
 }
 
 func newRoutes() *routes {
-	return &routes{versions: map[string][]string{}, has: map[string]events.Installation{}, changed: make(chan struct{})}
+	return &routes{versions: map[string][]string{}, has: map[string]workers.Installation{}, changed: make(chan struct{})}
 }
 
 func (r *routes) change(f func()) {
@@ -52,7 +52,7 @@ func (r *routes) change(f func()) {
 	r.changed = make(chan struct{})
 }
 
-func (r *routes) Install(in events.Installation) {
+func (r *routes) Install(in workers.Installation) {
 	r.change(func() {
 		r.has[in.Target()] = in
 		if list := r.versions[in.Target()]; len(list) == 0 || list[len(list)-1] != in.Deployment.Base() {
@@ -71,14 +71,14 @@ func (r *routes) of(target string) []string {
 	return slices.Clone(r.versions[target])
 }
 
-func (r *routes) get(target string) events.Installation {
+func (r *routes) get(target string) workers.Installation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.has[target]
 }
 
 // awaitDeployment returns when a deployment is in effect.
-func (r *routes) awaitDeployment(t testing.TB, target string, d events.Deployment) {
+func (r *routes) awaitDeployment(t testing.TB, target string, d workers.Deployment) {
 	t.Helper()
 	deadline := time.After(patience)
 	for {

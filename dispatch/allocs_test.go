@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // allocationsPerEvent is what an event may cost on its whole way through dispatch.
@@ -21,7 +22,7 @@ func TestAllocationsPerEvent(t *testing.T) {
 	d.Wire(s, s)
 	const owners, batch = 16, 64
 	for i := range owners {
-		d.Install(events.Only(worker(fmt.Sprint("owner", i), "w")))
+		d.Install(workers.Only(worker(fmt.Sprint("owner", i), "w")))
 		learn(t, d, 0, fmt.Sprint("owner", i), "w", 20*time.Microsecond)
 	}
 	all := make([]*events.Event, batch)

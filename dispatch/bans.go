@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const (
@@ -54,7 +55,7 @@ type bans struct {
 }
 
 // lost bans a worker, and its owner after the first time. It returns both bans.
-func (b *bans) lost(w *events.Worker, began, now time.Time) (ofWorker, ofOwner ban) {
+func (b *bans) lost(w *workers.Worker, began, now time.Time) (ofWorker, ofOwner ban) {
 	worker, owner := banned{owner: w.Owner, worker: w.Name}, banned{owner: w.Owner}
 	switch o := b.get(owner, now); {
 	case o.times == 0:

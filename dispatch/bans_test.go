@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // lose reports that the attempts cost a thread each, as isolates does.
@@ -38,7 +39,7 @@ func one(t *testing.T, d *Dispatcher, l *ledger, e *events.Event) (run []*lifecy
 func TestOwnersWaitWhileATurnOverstays(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	for _, owner := range []string{"o", "other"} {
-		d.Install(events.Only(worker(owner, "w")))
+		d.Install(workers.Only(worker(owner, "w")))
 	}
 	first, _ := one(t, d, l, task("o", "w", 1))
 	for range 2 { // two of its turns
@@ -68,7 +69,7 @@ func TestOwnersWaitWhileATurnOverstays(t *testing.T) {
 func TestEventThatCostAThreadIsNotRunAgain(t *testing.T) {
 	for _, kind := range events.Kinds {
 		d, l := newDispatcher(t, Config{Threads: 1})
-		d.Install(events.Only(worker("o", "w")))
+		d.Install(workers.Only(worker("o", "w")))
 		e := task("o", "w", 1)
 		e.Kind = kind
 		run, _ := one(t, d, l, e)
@@ -77,12 +78,12 @@ func TestEventThatCostAThreadIsNotRunAgain(t *testing.T) {
 		require.Equal(t, lifecycle.Dead, s.Outcome.Verdict, kind)
 		require.Equal(t, "crash: it cost the process a thread (cpu: CPU time limit of 50ms), so it is not run again", s.Outcome.Failure.Error())
 		require.Equal(t, events.ReasonCrash, s.Reply.Failure.Reason)
-		d.Install(events.Only(worker("other", "w")))
+		d.Install(workers.Only(worker("other", "w")))
 		run, _ = one(t, d, l, task("other", "w", 2))
 		require.Len(t, run, 1)
 	}
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	run, _ := one(t, d, l, task("o", "w", 1))
 	d.Report(0, []lifecycle.Report{{Attempt: run[0], Reply: &events.Reply{}}})
 	l.take()
@@ -96,9 +97,9 @@ func TestWorkersThatCostThreadsAreBarred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 4})
 		for _, w := range []string{"a", "b", "c"} {
-			d.Install(events.Only(worker("o", w)))
+			d.Install(workers.Only(worker("o", w)))
 		}
-		d.Install(events.Only(worker("other", "a")))
+		d.Install(workers.Only(worker("other", "a")))
 		free := func(owner, w string) []*lifecycle.Attempt {
 			run, s := one(t, d, l, task(owner, w, 1))
 			require.NotEmpty(t, run, "%v", s.Outcome.Failure)
@@ -124,10 +125,10 @@ func TestWorkersThatCostThreadsAreBarred(t *testing.T) {
 		report(d, 0, time.Millisecond, free("other", "a"))
 		w := worker("o", "a")
 		w.Version = "2-def"
-		d.Install(events.Only(w))
+		d.Install(workers.Only(w))
 		refused("o", "a")
 		d.Remove("o", "a")
-		d.Install(events.Only(w))
+		d.Install(workers.Only(w))
 		refused("o", "a")
 		time.Sleep(firstBan)
 		again := free("o", "a")
@@ -161,9 +162,9 @@ func TestWorkersThatCostThreadsAreBarred(t *testing.T) {
 func TestThreadsLostTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 4})
-		d.Install(events.Only(worker("o", "a")))
-		d.Install(events.Only(worker("o", "b")))
-		d.Install(events.Only(worker("other", "a")))
+		d.Install(workers.Only(worker("o", "a")))
+		d.Install(workers.Only(worker("o", "b")))
+		d.Install(workers.Only(worker("other", "a")))
 		var under []*lifecycle.Attempt
 		for i := range 4 {
 			run, _ := one(t, d, l, task("o", "a", i))
@@ -184,7 +185,7 @@ func TestThreadsLostTogether(t *testing.T) {
 // Events that wait when their worker is banned are refused at their turn. Running events continue.
 func TestBansHoldForWaitingEvents(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	d.Submit(tasks("o", "w", 3))
 	run := d.Next(0, 1)
 	lose(d, 0, run)
@@ -200,8 +201,8 @@ func TestBansAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, l := newDispatcher(t, Config{Threads: 1})
 		b, m := newDispatcher(t, Config{Threads: 1})
-		a.Install(events.Only(worker("o", "w")))
-		b.Install(events.Only(worker("o", "w")))
+		a.Install(workers.Only(worker("o", "w")))
+		b.Install(workers.Only(worker("o", "w")))
 		run, _ := one(t, a, l, task("o", "w", 1))
 		lose(a, 0, run)
 		start := time.Now()

@@ -12,13 +12,14 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // batcher is a worker with a queue handler.
-func batcher(owner, name string, size int, wait time.Duration) *events.Worker {
+func batcher(owner, name string, size int, wait time.Duration) *workers.Worker {
 	w := worker(owner, name)
 	w.Queue = true
-	w.Batch = &events.Batch{MaxSize: size, MaxWait: new(events.Millis(wait))}
+	w.Batch = &workers.Batch{MaxSize: size, MaxWait: new(workers.Millis(wait))}
 	return w
 }
 
@@ -49,7 +50,7 @@ func TestBatchesGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 1})
 		go d.Run(t.Context())
-		d.Install(events.Only(batcher("o", "w", 3, 5*time.Second)))
+		d.Install(workers.Only(batcher("o", "w", 3, 5*time.Second)))
 		d.Submit(tasks("o", "w", 7))
 		runs, batches := next(t, d)
 		require.Equal(t, []string{"0 1 2", "3 4 5"}, batches, "full ones start at once")
@@ -80,7 +81,7 @@ func TestBatchesGather(t *testing.T) {
 // TestBatchWithoutWaiting: with a maxWait of 0, what comes together runs together.
 func TestBatchWithoutWaiting(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(batcher("o", "w", 10, 0)))
+	d.Install(workers.Only(batcher("o", "w", 10, 0)))
 	d.Submit(tasks("o", "w", 4))
 	_, batches := next(t, d)
 	require.Equal(t, []string{"0 1 2 3"}, batches)
@@ -91,7 +92,7 @@ func TestEachEventOfABatch(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, Rand: half})
 	w := batcher("o", "w", 5, 0)
 	w.Retries.MaxAttempts = 2
-	d.Install(events.Only(w))
+	d.Install(workers.Only(w))
 	d.Submit(tasks("o", "w", 5))
 	a := d.Next(0, 1)[0]
 	malformed := events.Fail(events.ReasonMalformed, "no JSON")
@@ -142,7 +143,7 @@ func TestEachEventOfABatch(t *testing.T) {
 // TestAskedAgainTogether: events whose handler asked for another run come in batches again.
 func TestAskedAgainTogether(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(batcher("o", "w", 3, 0)))
+	d.Install(workers.Only(batcher("o", "w", 3, 0)))
 	d.Submit(tasks("o", "w", 3))
 	a := d.Next(0, 1)[0]
 	again := lifecycle.Item{Decision: lifecycle.Again, Delay: -1}
@@ -167,7 +168,7 @@ func TestPoisonFindsItself(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 4000, Rand: half})
 		w := batcher("o", "w", rapid.IntRange(1, 100).Draw(rt, "size"), 0)
 		w.Retries.MaxAttempts = rapid.IntRange(2, 5).Draw(rt, "attempts")
-		d.Install(events.Only(w))
+		d.Install(workers.Only(w))
 		all := tasks("o", "w", rapid.IntRange(1, 1000).Draw(rt, "n"))
 		poison := map[string]bool{}
 		for range rapid.IntRange(1, 3).Draw(rt, "poison") {
@@ -212,7 +213,7 @@ func TestPoisonFindsItself(t *testing.T) {
 // and who costs a thread then is not run again.
 func TestLostThreadOfABatch(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(batcher("o", "w", 2, 0)))
+	d.Install(workers.Only(batcher("o", "w", 2, 0)))
 	d.Submit(tasks("o", "w", 2))
 	d.Report(0, []lifecycle.Report{{Attempt: d.Next(0, 1)[0], End: &lifecycle.End{Started: true, Lost: true}}})
 	s := l.take()
@@ -233,7 +234,7 @@ func TestLostThreadOfABatch(t *testing.T) {
 // TestInterruptedBatch: events that did not start come back together, those that did run again.
 func TestInterruptedBatch(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(batcher("o", "w", 3, 0)))
+	d.Install(workers.Only(batcher("o", "w", 3, 0)))
 	d.Submit(tasks("o", "w", 3))
 	d.Report(0, []lifecycle.Report{notStarted(d.Next(0, 1)[0])})
 	require.Equal(t, 3, d.Stats().Queued)
@@ -253,7 +254,7 @@ func TestInterruptedBatch(t *testing.T) {
 // A thread did not start a batch, and the process drains meanwhile: all its events go back to the stream, in order.
 func TestBatchThatDidNotBeginGoesBackInADrain(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(batcher("o", "w", 3, time.Minute)))
+	d.Install(workers.Only(batcher("o", "w", 3, time.Minute)))
 	batch := tasks("o", "w", 3)
 	d.Submit(batch)
 	run := d.Next(0, 1)
@@ -270,7 +271,7 @@ func TestBatchThatDidNotBeginGoesBackInADrain(t *testing.T) {
 
 func TestDrainWhileGathering(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(batcher("o", "w", 3, time.Minute)))
+	d.Install(workers.Only(batcher("o", "w", 3, time.Minute)))
 	d.Submit(tasks("o", "w", 5)) // a batch in the queue, and two events that wait for others
 	d.Drain()
 	s := l.take()
@@ -285,7 +286,7 @@ func TestDeadlineWhileGathering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 1})
 		go d.Run(t.Context())
-		d.Install(events.Only(batcher("o", "w", 10, 10*time.Second)))
+		d.Install(workers.Only(batcher("o", "w", 10, 10*time.Second)))
 		batch := tasks("o", "w", 3)
 		batch[0].Deadline = time.Now().Add(2 * time.Second)
 		d.Submit(batch)
@@ -305,14 +306,15 @@ func TestSplitWhileGathering(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1})
 	in := versions(2)
 	for _, w := range in.Versions {
-		w.Queue, w.Batch = true, &events.Batch{MaxSize: 50, MaxWait: new(events.Millis(0))}
+		w.Queue, w.Batch = true, &workers.Batch{MaxSize: 50, MaxWait: new(workers.Millis(0))}
 	}
 	in.Versions[1].Batch.MaxSize = 7
 	only := in
-	only.Deployment = events.Deployment{Number: 1, Split: []events.Share{{Version: in.Versions[0].Version, Percent: 100}}}
+	only.Deployment = workers.Deployment{Number: 1,
+		Split: []workers.Share{{Version: in.Versions[0].Version, Percent: 100}}}
 	d.Install(only)
 	d.Submit(tasks("o", "w", 100))
-	in.Deployment = events.Deployment{Number: 2, Split: []events.Share{{Version: in.Versions[0].Version, Percent: 50},
+	in.Deployment = workers.Deployment{Number: 2, Split: []workers.Share{{Version: in.Versions[0].Version, Percent: 50},
 		{Version: in.Versions[1].Version, Percent: 50}}}
 	d.Install(in)
 	runs, _ := next(t, d)
@@ -331,7 +333,7 @@ func TestSplitWhileGathering(t *testing.T) {
 // TestBatchesAreBounded: a batch has at most so many bytes, and so many events as the process may give to it.
 func TestBatchesAreBounded(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, MaxBatch: 8, OwnerMaxQueued: 40})
-	d.Install(events.Only(batcher("o", "w", 100, 0)))
+	d.Install(workers.Only(batcher("o", "w", 100, 0)))
 	batch := tasks("o", "w", 9)
 	batch[1].Body = make([]byte, maxBatchBytes-10)
 	batch[2].Header = events.Header{"A": {strings.Repeat("x", 100)}}
@@ -359,7 +361,7 @@ func TestManyBatchesGather(t *testing.T) {
 	var all []*events.Event
 	for i := range 30 {
 		name := fmt.Sprint("w", i)
-		d.Install(events.Only(batcher("o", name, 100, time.Minute)))
+		d.Install(workers.Only(batcher("o", name, 100, time.Minute)))
 		all = append(all, task("o", name, i))
 	}
 	d.Submit(all)
@@ -372,7 +374,7 @@ func TestManyBatchesGather(t *testing.T) {
 // no room for them: they need a lease.
 func TestBatchOfAVersionThatHasGoneWaitsForALease(t *testing.T) {
 	d, _, k := withLeases(t)
-	d.Install(events.Only(batcher("o", "w", 5, 0)))
+	d.Install(workers.Only(batcher("o", "w", 5, 0)))
 	d.Submit(tasks("o", "w", 5))
 	d.Install(limitedTo(1, "o", "w"))
 	require.Empty(t, d.Next(0, 1))

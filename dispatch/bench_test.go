@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // sink is a Settler and Threads that cost nothing.
@@ -17,7 +18,7 @@ type sink struct{ settled int }
 func (s *sink) Settle(batch []lifecycle.Settlement) { s.settled += len(batch) }
 func (s *sink) Room(string, int)                    {}
 func (s *sink) Wake(int)                            {}
-func (s *sink) CloseContexts(int, *events.Worker)   {}
+func (s *sink) CloseContexts(int, *workers.Worker)  {}
 
 // BenchmarkEvent is the whole way of an event through dispatch, in batches of 64 as they come from the stream
 // with warm workers of 20 µs each.
@@ -33,7 +34,7 @@ func benchmark(b *testing.B, owners, batch int) {
 	s := &sink{}
 	d.Wire(s, s)
 	for i := range owners {
-		d.Install(events.Only(worker(fmt.Sprint("owner", i), "w")))
+		d.Install(workers.Only(worker(fmt.Sprint("owner", i), "w")))
 		learn(b, d, 0, fmt.Sprint("owner", i), "w", 20*time.Microsecond)
 	}
 	all := make([]*events.Event, max(owners, 4096))

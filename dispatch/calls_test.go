@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // calling has a run call a worker of its owner. The caller says when the call is over.
@@ -35,7 +36,7 @@ func over(d *Dispatcher, thread int, a, from *lifecycle.Attempt) {
 // before other events of the owner. One place is never two.
 func TestCallsTakeTheirCallersPlace(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1, Slots: 1, OwnerMaxRunning: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	d.Submit(tasks("o", "w", 2))
 	root := d.Next(0, 1)[0]
 	require.Empty(t, d.Next(0, 1))
@@ -63,8 +64,8 @@ func TestCalledEventsStayWithTheirCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 2})
 		go d.Run(t.Context())
-		d.Install(events.Only(worker("o", "calls")))
-		d.Install(events.Only(worker("o", "called")))
+		d.Install(workers.Only(worker("o", "calls")))
+		d.Install(workers.Only(worker("o", "called")))
 		learn(t, d, 1, "o", "calls", time.Microsecond)
 		learn(t, d, 0, "o", "called", time.Microsecond)
 		for range 5 {
@@ -90,7 +91,7 @@ func TestCalledEventsStayWithTheirCaller(t *testing.T) {
 func TestCallWakesNoOtherThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 2, Slots: 1, OwnerMaxRunning: 2})
-		d.Install(events.Only(worker("o", "w")))
+		d.Install(workers.Only(worker("o", "w")))
 		learn(t, d, 0, "o", "w", time.Microsecond)
 		learn(t, d, 1, "o", "w", time.Microsecond)
 		d.Submit(tasks("o", "w", 1))
@@ -129,7 +130,7 @@ func TestCallWakesNoOtherThread(t *testing.T) {
 // A run that calls several workers at once gives one place, and they take it in turn, in the order of the calls.
 func TestCallsOfOneRun(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1, OwnerMaxRunning: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	d.Submit(tasks("o", "w", 1))
 	root := d.Next(0, 1)[0]
 	var list []*events.Event
@@ -150,7 +151,7 @@ func TestCallsOfOneRun(t *testing.T) {
 // A run that ends before what it called leaves nothing counted. A full queue refuses no call.
 func TestCallOutlivesItsCaller(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxRunning: 1, OwnerMaxQueued: 4})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", time.Millisecond)
 	l.take()
 	d.Submit(tasks("o", "w", 1))
@@ -172,7 +173,7 @@ func TestCallOutlivesItsCaller(t *testing.T) {
 func TestCallOfALimitedWorker(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1})
 	d.Install(limitedTo(1, "o", "w"))
-	d.Install(events.Only(worker("o", "v")))
+	d.Install(workers.Only(worker("o", "v")))
 	d.Submit(tasks("o", "w", 1))
 	root := d.Next(0, 1)[0]
 	_, c := calling(t, d, root, "w")
@@ -192,8 +193,8 @@ func TestCallsOfAnEventThatRunsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxRunning: 1})
 		go d.Run(t.Context())
-		d.Install(events.Only(worker("o", "w")))
-		d.Install(events.Only(worker("bad", "w")))
+		d.Install(workers.Only(worker("o", "w")))
+		d.Install(workers.Only(worker("bad", "w")))
 		d.Submit(tasks("o", "w", 2))
 		before := d.Next(0, 1)[0]
 		early, _ := calling(t, d, before, "w")

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Bounds of Config.
@@ -98,7 +98,7 @@ func (c Config) OrDefault() Config {
 		c.OwnerMaxQueued = 512
 	}
 	if c.MaxBatch == 0 {
-		c.MaxBatch = events.MaxBatch.MaxSize
+		c.MaxBatch = workers.MaxBatch.MaxSize
 	}
 	return c
 }
@@ -115,7 +115,7 @@ func (c Config) Validate() error {
 		{"Slots", c.Slots, 1, maxSlots},
 		{"OwnerMaxRunning", c.OwnerMaxRunning, 1, maxThreads * maxSlots},
 		{"OwnerMaxQueued", c.OwnerMaxQueued, 1, maxQueued},
-		{"MaxBatch", c.MaxBatch, 1, events.MaxBatch.MaxSize},
+		{"MaxBatch", c.MaxBatch, 1, workers.MaxBatch.MaxSize},
 	} {
 		if f.value < f.lo || f.value > f.hi {
 			return fmt.Errorf("dispatch: %s is %d: it is %d to %d", f.name, f.value, f.lo, f.hi)

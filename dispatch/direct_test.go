@@ -8,6 +8,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // caller records what it is told.
@@ -34,7 +35,7 @@ func direct(owner, worker string) (*events.Event, *caller) {
 
 func TestDirectEventRuns(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	e, c := direct("o", "w")
 	d.Submit([]*events.Event{e, task("o", "w", 1)})
 	batch := d.Next(0, 1)
@@ -54,8 +55,8 @@ func TestDirectEventRuns(t *testing.T) {
 func TestDirectEventFails(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	w := worker("o", "w")
-	w.Retries = events.Retries{MaxAttempts: 5, Fetch: true}
-	d.Install(events.Only(w))
+	w.Retries = workers.Retries{MaxAttempts: 5, Fetch: true}
+	d.Install(workers.Only(w))
 	for name, c := range map[string]struct {
 		end    lifecycle.End
 		reason events.Reason
@@ -82,7 +83,7 @@ func TestDirectEventIsRefused(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 2})
 	w := worker("o", "w")
 	w.Handlers = []events.Kind{events.Task}
-	d.Install(events.Only(w))
+	d.Install(workers.Only(w))
 	e, c := direct("o", "none")
 	late, lc := direct("o", "w")
 	late.Kind, late.Deadline = events.Task, time.Now().Add(-time.Second)
@@ -98,7 +99,7 @@ func TestDirectEventIsRefused(t *testing.T) {
 // A full queue refuses direct events, where others are parked. Parked events do not delay direct ones.
 func TestDirectEventOfABusyOwner(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 4})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", time.Millisecond)
 	l.take()
 	d.Submit(tasks("o", "w", 6))
@@ -125,7 +126,7 @@ func TestDirectEventRunsWhileDraining(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	one := worker("o", "one")
 	one.Concurrency = 2
-	d.Install(events.Only(one))
+	d.Install(workers.Only(one))
 	d.SetProcesses(2)
 	started, startedCall := direct("o", "one")
 	d.Submit([]*events.Event{started})

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Settler carries out the decisions about events. Its methods are called from many goroutines, without the dispatcher's
@@ -29,7 +29,7 @@ type Threads interface {
 	Wake(thread int)
 	// CloseContexts makes a thread close its contexts of that version of a worker, soon and only where nothing runs. The
 	// thread then reports Closed. It must not block, and must not call the dispatcher.
-	CloseContexts(thread int, w *events.Worker)
+	CloseContexts(thread int, w *workers.Worker)
 }
 
 // Dispatcher pairs events with workers and threads. See the package comment. All methods may be called
@@ -117,7 +117,7 @@ func (d *Dispatcher) apply(fx *effects) {
 
 // Install sets the versions of a worker and how its events are divided among them. It replaces what was installed
 // before. Queued events go to the versions that have them from now on.
-func (d *Dispatcher) Install(in events.Installation) {
+func (d *Dispatcher) Install(in workers.Installation) {
 	d.locked(func(_ time.Time, fx *effects) {
 		o := d.owners[in.Owner]
 		if o == nil {
@@ -143,12 +143,12 @@ func (d *Dispatcher) Install(in events.Installation) {
 
 // Outcomes returns how the runs of a worker's split have ended here since its rollout began, and the number of that
 // rollout. The number is 0 when there is no such worker.
-func (d *Dispatcher) Outcomes(ownerName, name string) (rollout int, outcomes events.Outcomes) {
+func (d *Dispatcher) Outcomes(ownerName, name string) (rollout int, outcomes workers.Outcomes) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o := d.owners[ownerName]
 	if o == nil || o.routes[name] == nil {
-		return 0, events.Outcomes{}
+		return 0, workers.Outcomes{}
 	}
 	r := o.routes[name]
 	return rolloutOf(r.deployment), r.outcomes

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // ledger is a Settler and Threads that record the calls.
@@ -44,7 +45,7 @@ func (l *ledger) Wake(thread int) {
 	l.woken = append(l.woken, thread)
 }
 
-func (l *ledger) CloseContexts(thread int, w *events.Worker) {
+func (l *ledger) CloseContexts(thread int, w *workers.Worker) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closing = append(l.closing, closing{thread, w})
@@ -73,8 +74,8 @@ func newDispatcher(t testing.TB, cfg Config) (*Dispatcher, *ledger) {
 	return d, l
 }
 
-func worker(owner, name string) *events.Worker {
-	return &events.Worker{Owner: owner, Name: name, Version: "1-abc", Number: 1, Handlers: events.Kinds[:]}
+func worker(owner, name string) *workers.Worker {
+	return &workers.Worker{Owner: owner, Name: name, Version: "1-abc", Number: 1, Handlers: events.Kinds[:]}
 }
 
 func task(owner, worker string, n int) *events.Event {
@@ -133,7 +134,7 @@ func learn(t testing.TB, d *Dispatcher, thread int, owner, name string, cpu time
 func TestEventRuns(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2})
 	w := worker("o", "w")
-	d.Install(events.Only(w))
+	d.Install(workers.Only(w))
 	require.Nil(t, d.Next(0, 64))
 	e := task("o", "w", 7)
 	e.Attempt = 3
@@ -172,7 +173,7 @@ func TestFailureReply(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	w := worker("o", "w")
 	w.Retries.MaxAttempts = 1
-	d.Install(events.Only(w))
+	d.Install(workers.Only(w))
 	for _, replyTo := range []string{"_INBOX.x", ""} {
 		e := task("o", "w", 1)
 		e.ReplyTo = replyTo
@@ -199,7 +200,7 @@ func TestNotRun(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	w := worker("o", "w")
 	w.Handlers = []events.Kind{events.Task}
-	d.Install(events.Only(w))
+	d.Install(workers.Only(w))
 	late := task("o", "w", 1)
 	late.Deadline = time.Now().Add(-time.Second)
 	nobody := task("nobody", "w", 2)
@@ -228,7 +229,7 @@ func TestNotRun(t *testing.T) {
 
 func TestRetriedComesFirst(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	d.Submit(tasks("o", "w", 3))
 	batch := d.Next(0, 2)
@@ -244,8 +245,8 @@ func TestRetriedComesFirst(t *testing.T) {
 }
 
 // versions is an installation of o/w with n versions, 1-x and so on.
-func versions(n int) events.Installation {
-	in := events.Installation{Owner: "o", Name: "w"}
+func versions(n int) workers.Installation {
+	in := workers.Installation{Owner: "o", Name: "w"}
 	for i := 1; i <= n; i++ {
 		w := worker("o", "w")
 		w.Version, w.Number = fmt.Sprintf("%d-x", i), i
@@ -257,7 +258,7 @@ func versions(n int) events.Installation {
 func TestPins(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	in := versions(2)
-	in.Deployment = events.Deployment{Number: 1, Split: []events.Share{{Version: "2-x", Percent: 100}},
+	in.Deployment = workers.Deployment{Number: 1, Split: []workers.Share{{Version: "2-x", Percent: 100}},
 		Aliases: map[string]string{"old": "1-x"}}
 	d.Install(in)
 	for pin, want := range map[string]string{"": "2-x", "1": "1-x", "1-x": "1-x", "2": "2-x", "old": "1-x"} {
@@ -277,14 +278,14 @@ func TestPins(t *testing.T) {
 
 func TestInstallWhileQueued(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	d.Submit(tasks("o", "w", 3))
 	newer := worker("o", "w")
 	newer.Version = "2-abc"
-	d.Install(events.Only(newer))
+	d.Install(workers.Only(newer))
 	require.Equal(t, "2-abc", d.Next(0, 1)[0].Worker.Version, "the version is chosen when it starts")
 	d.Remove("o", "w")
-	d.Install(events.Only(newer))
+	d.Install(workers.Only(newer))
 	require.Equal(t, "2-abc", d.Next(0, 1)[0].Worker.Version, "removed and installed again")
 	d.Remove("o", "w")
 	require.Nil(t, d.Next(0, 1))
@@ -295,7 +296,7 @@ func TestInstallWhileQueued(t *testing.T) {
 
 func TestRemovedOwnerIsForgotten(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	d.Submit(tasks("o", "w", 1))
 	batch := d.Next(0, 1)
 	d.Remove("o", "w")
@@ -309,8 +310,8 @@ func TestRemovedOwnerIsForgotten(t *testing.T) {
 
 func TestParkAndRoom(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 10})
-	d.Install(events.Only(worker("o", "w")))
-	d.Install(events.Only(worker("quiet", "w")))
+	d.Install(workers.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("quiet", "w")))
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	l.take()
 	d.Submit(tasks("o", "w", 13))
@@ -374,7 +375,7 @@ func TestParkAndRoom(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	d.Submit(tasks("o", "w", 4))
 	batch := d.Next(0, 2)
@@ -399,7 +400,7 @@ func TestDrain(t *testing.T) {
 func TestDeadlineWhileQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 1})
-		d.Install(events.Only(worker("o", "w")))
+		d.Install(workers.Only(worker("o", "w")))
 		go d.Run(t.Context())
 		start := time.Now()
 		for i, in := range []time.Duration{3 * time.Second, time.Second, 0, time.Hour} {
@@ -439,7 +440,7 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, err)
 	l := &ledger{}
 	d.Wire(l, l)
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	d.Submit([]*events.Event{task("o", "w", 1), task("o", "nobody", 2), task("o", "w", 3)})
 	a := d.Next(0, 1)[0]
@@ -493,7 +494,7 @@ func TestWorkersAreCounted(t *testing.T) {
 	run := func(owner, name string, failure *events.Failure) {
 		t.Helper()
 		runs++
-		d.Install(events.Only(worker(owner, name)))
+		d.Install(workers.Only(worker(owner, name)))
 		d.Submit([]*events.Event{task(owner, name, runs)})
 		a := d.Next(0, 1)[0]
 		d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, NoRetry: true, Failure: failure}}})
@@ -572,7 +573,7 @@ func TestConfig(t *testing.T) {
 // wait at once.
 func TestBriefAttempts(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(worker("acme", "w")))
+	d.Install(workers.Only(worker("acme", "w")))
 	for _, c := range []struct {
 		end   lifecycle.End
 		brief bool

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // effects are collected under the lock and carried out after it.
@@ -95,5 +96,5 @@ func (o observed) settled(batch []lifecycle.Settlement) {
 // closing is a context to close.
 type closing struct {
 	thread int
-	worker *events.Worker
+	worker *workers.Worker
 }

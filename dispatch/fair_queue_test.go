@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // model is a set of owners that a fairQueue serves, each with events of one cost.
@@ -34,7 +35,7 @@ func newModel(t *rapid.T, most int) *model {
 
 // modelOwner always has its event at the front of its queue.
 func modelOwner(i int, warm threadSet) *owner {
-	v := newVersion(&events.Worker{Version: "1-a"})
+	v := newVersion(&workers.Worker{Version: "1-a"})
 	v.warm = warm
 	o := &owner{name: fmt.Sprint(i), credit: quantum, quantum: quantum}
 	o.queue.pushBack(item{event: &events.Event{}, route: &route{split: split{base: v}, versions: []*version{v}}})

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // gateOwner is an owner of a limit, with a worker, without a dispatcher.
@@ -49,11 +50,11 @@ func TestOwnerLimitAdmits(t *testing.T) {
 func TestOwnerLimitOfPolicies(t *testing.T) {
 	l := newOwnerLimit(Config{Threads: 2, OwnerMaxRunning: 8, OwnerMaxQueued: 9})
 	o, _ := gateOwner(&l)
-	l.setPolicy("o", events.Policy{FleetMaxRunning: 6, MaxQueued: 4})
+	l.setPolicy("o", workers.Policy{FleetMaxRunning: 6, MaxQueued: 4})
 	l.processes = 3
 	l.apply(o)
 	require.Equal(t, []int{2, 4}, []int{o.maxRunning, o.maxQueued})
-	l.setPolicy("o", events.Policy{})
+	l.setPolicy("o", workers.Policy{})
 	l.apply(o)
 	require.Equal(t, []int{8, 9}, []int{o.maxRunning, o.maxQueued})
 	require.Empty(t, l.policies)
@@ -64,7 +65,7 @@ func TestWorkerLimitAdmits(t *testing.T) {
 	owners := newOwnerLimit(Config{Threads: 2, OwnerMaxRunning: 8, OwnerMaxQueued: 9})
 	o, r := gateOwner(&owners)
 	l := workerLimit{limited: map[*route]struct{}{}, processes: 2}
-	w := &events.Worker{Version: "1-a"}
+	w := &workers.Worker{Version: "1-a"}
 	w.Concurrency = 2
 	v := newVersion(w)
 	r.versions, r.split = []*version{v}, split{base: v}
@@ -93,7 +94,7 @@ func TestWorkerLimitAdmits(t *testing.T) {
 func TestBansRefuse(t *testing.T) {
 	var b bans
 	now := time.Unix(1_000_000, 0)
-	w := &events.Worker{Owner: "o", Name: "w"}
+	w := &workers.Worker{Owner: "o", Name: "w"}
 	e, other := &events.Event{Owner: "o", Worker: "w"}, &events.Event{Owner: "o", Worker: "v"}
 	require.Nil(t, b.refuse(e, now))
 	b.lost(w, now, now)

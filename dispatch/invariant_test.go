@@ -12,6 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // machine drives a Dispatcher from one goroutine, in any order that threads and a consumer could.
@@ -140,10 +141,10 @@ func (m *machine) install(t *rapid.T) {
 	w.Version, w.Number = fmt.Sprint(m.n), m.n
 	w.Concurrency = rapid.SampledFrom([]int{0, 0, 1, 2, 4}).Draw(t, "concurrency")
 	if w.Queue = rapid.IntRange(0, 2).Draw(t, "queue") == 0; w.Queue {
-		w.Batch = &events.Batch{MaxSize: rapid.IntRange(1, 5).Draw(t, "size"),
-			MaxWait: new(rapid.SampledFrom([]events.Millis{0, 1e9, 6e10}).Draw(t, "wait"))}
+		w.Batch = &workers.Batch{MaxSize: rapid.IntRange(1, 5).Draw(t, "size"),
+			MaxWait: new(rapid.SampledFrom([]workers.Millis{0, 1e9, 6e10}).Draw(t, "wait"))}
 	}
-	m.d.Install(events.Only(w))
+	m.d.Install(workers.Only(w))
 }
 
 func (m *machine) ripen(t *rapid.T) {

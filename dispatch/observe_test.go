@@ -8,6 +8,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // witness notes what it sees.
@@ -33,7 +34,7 @@ func TestObserver(t *testing.T) {
 	observers.Add(w)
 	observers.Add(w)
 	d, _ := newDispatcher(t, Config{Threads: 1, Observers: observers})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	e, _ := direct("o", "w")
 	stored := task("o", "w", 7)
 	stored.ID = "s"

@@ -3,7 +3,7 @@ package dispatch
 import (
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // owner is a tenant: its workers, its queue, and its place in the fair queue. An owner exists as long as it
@@ -79,7 +79,7 @@ func (o *owner) takenBy(thread, soon threadSet, now time.Time) {
 }
 
 // installed returns that version of the worker. It returns nil if it is not installed, or not any more.
-func installed(owners map[string]*owner, w *events.Worker) *version {
+func installed(owners map[string]*owner, w *workers.Worker) *version {
 	if o := owners[w.Owner]; o != nil && o.routes[w.Name] != nil {
 		return o.routes[w.Name].version(w.Version)
 	}

@@ -3,14 +3,14 @@ package dispatch
 import (
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // ownerLimit is the gate of owners: how many events of an owner may run in this process. A run that waits for a service
 // call does not count (calls.go).
 type ownerLimit struct {
 	cfg       Config
-	policies  map[string]events.Policy
+	policies  map[string]workers.Policy
 	processes int            // of the fleet, 1 or more
 	overstay  map[string]int // turns that continue in V8 although they were told to end, by owner
 }
@@ -18,7 +18,7 @@ type ownerLimit struct {
 func newOwnerLimit(cfg Config) ownerLimit {
 	return ownerLimit{
 		cfg:       cfg,
-		policies:  make(map[string]events.Policy),
+		policies:  make(map[string]workers.Policy),
 		processes: 1,
 		overstay:  make(map[string]int),
 	}
@@ -49,7 +49,7 @@ func (l *ownerLimit) overstays(owner string, is bool) {
 }
 
 // setPolicy sets the policy of an owner. The zero Policy removes it.
-func (l *ownerLimit) setPolicy(owner string, p events.Policy) {
+func (l *ownerLimit) setPolicy(owner string, p workers.Policy) {
 	if p.IsZero() {
 		delete(l.policies, owner)
 	} else {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // clock plays one thread in CPU time, with no time passing: owners keep their queues full.
@@ -41,7 +42,7 @@ func TestOwnersShareCPU(t *testing.T) {
 		"short": 50 * time.Microsecond, "long": 5 * time.Millisecond, "quiet": 20 * time.Microsecond,
 	}}
 	for o := range c.cpu {
-		d.Install(events.Only(worker(o, "w")))
+		d.Install(workers.Only(worker(o, "w")))
 	}
 	d.Submit(tasks("short", "w", 100_000))
 	d.Submit(tasks("long", "w", 3))
@@ -74,7 +75,7 @@ func TestPolicyOfAnOwner(t *testing.T) {
 		"heavy": 100 * time.Microsecond, "light": 100 * time.Microsecond,
 	}}
 	for o := range c.cpu {
-		d.Install(events.Only(worker(o, "w")))
+		d.Install(workers.Only(worker(o, "w")))
 		d.Submit(tasks(o, "w", 10_000))
 	}
 	share := func(want float64) {
@@ -85,15 +86,15 @@ func TestPolicyOfAnOwner(t *testing.T) {
 		require.InEpsilon(t, want, float64(c.used["heavy"])/float64(c.used["light"]), 0.1)
 	}
 	share(1)
-	d.SetPolicy("heavy", events.Policy{Weight: 3})
+	d.SetPolicy("heavy", workers.Policy{Weight: 3})
 	share(3)
-	d.SetPolicy("heavy", events.Policy{})
+	d.SetPolicy("heavy", workers.Policy{})
 	share(1)
 
-	d.SetPolicy("new", events.Policy{MaxRunning: 2, MaxQueued: 5}) // before the owner exists
-	d.Install(events.Only(worker("new", "w")))
-	d.SetPolicy("heavy", events.Policy{MaxRunning: 1})
-	d.SetPolicy("light", events.Policy{MaxRunning: 1})
+	d.SetPolicy("new", workers.Policy{MaxRunning: 2, MaxQueued: 5}) // before the owner exists
+	d.Install(workers.Only(worker("new", "w")))
+	d.SetPolicy("heavy", workers.Policy{MaxRunning: 1})
+	d.SetPolicy("light", workers.Policy{MaxRunning: 1})
 	l.take()
 	d.Submit(tasks("new", "w", 20))
 	parked := 0
@@ -116,8 +117,8 @@ func TestPolicyOfAnOwner(t *testing.T) {
 // limit.
 func TestFleetWideLimits(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxRunning: 20, OwnerMaxQueued: 50})
-	d.Install(events.Only(worker("o", "w")))
-	d.SetPolicy("o", events.Policy{FleetMaxRunning: 12, FleetMaxQueued: 100})
+	d.Install(workers.Only(worker("o", "w")))
+	d.SetPolicy("o", workers.Policy{FleetMaxRunning: 12, FleetMaxQueued: 100})
 	var running []*lifecycle.Attempt
 	fill := func() int {
 		for {
@@ -142,12 +143,12 @@ func TestFleetWideLimits(t *testing.T) {
 		require.Equal(t, []int{c.running, c.queued}, []int{o.maxRunning, o.maxQueued})
 		l.take()
 	}
-	d.SetPolicy("o", events.Policy{FleetMaxRunning: 1000, MaxRunning: 7})
+	d.SetPolicy("o", workers.Policy{FleetMaxRunning: 1000, MaxRunning: 7})
 	require.Equal(t, 7, d.owners["o"].maxRunning)
 
 	// More room is used at once.
 	d.SetProcesses(10)
-	d.SetPolicy("o", events.Policy{FleetMaxRunning: 20})
+	d.SetPolicy("o", workers.Policy{FleetMaxRunning: 20})
 	report(d, 0, time.Microsecond, running)
 	running = nil
 	fill()

@@ -3,8 +3,8 @@ package dispatch
 import (
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // placer decides on which threads events run: which owner a thread serves, and which threads are woken. It knows which
@@ -119,7 +119,7 @@ type extras struct {
 
 // note adds a version if threads hold several contexts of it. It returns true if Run has to compute anew when to look.
 func (x *extras) note(v *version, now time.Time) bool {
-	if v.extra || v.warm.len() < 2 || v.worker.Mode.OrDefault() != events.Pinned {
+	if v.extra || v.warm.len() < 2 || v.worker.Mode.OrDefault() != workers.Pinned {
 		return false
 	}
 	v.extra = true

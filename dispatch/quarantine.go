@@ -5,6 +5,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const (
@@ -74,7 +75,7 @@ func (q *quarantine) next() time.Time {
 
 // patience returns how long others are delayed for an event with so many crashes. No run is longer than the last step.
 func patience(crashes int) time.Duration {
-	longest := events.MaxLimits.Wall.Duration() + time.Minute
+	longest := workers.MaxLimits.Wall.Duration() + time.Minute
 	return min(aloneFor<<min(max(0, crashes-aloneAfter), 20), longest)
 }
 

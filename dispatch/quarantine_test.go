@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // crashed is an event around which so many processes died.
@@ -34,7 +35,7 @@ func watchAll(d *Dispatcher, l *ledger) (batch []lifecycle.Settlement) {
 // Suspects are watched before they run, few at once, and more as they prove to be innocent.
 func TestSuspectsAreWatchedFirst(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", 20*time.Microsecond)
 	l.take()
 	var batch []*events.Event
@@ -70,7 +71,7 @@ func TestTwoCrashesRunAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 2})
 		go d.Run(t.Context())
-		d.Install(events.Only(worker("o", "w")))
+		d.Install(workers.Only(worker("o", "w")))
 		d.Submit(tasks("o", "w", 1))
 		before := d.Next(0, 1)
 		d.Submit([]*events.Event{crashed("bad", 7, 2), crashed("o", 8, 2), crashed("o", 9, 2)})
@@ -124,7 +125,7 @@ func TestAloneIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 1})
 		go d.Run(t.Context())
-		d.Install(events.Only(worker("o", "w")))
+		d.Install(workers.Only(worker("o", "w")))
 		d.Submit(tasks("o", "w", 1))
 		long := d.Next(0, 1)
 		d.Submit([]*events.Event{crashed("o", 8, 3)})
@@ -168,7 +169,7 @@ func TestAloneIsBounded(t *testing.T) {
 
 func TestQuarantineDrainsAndExpires(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	d.Submit(tasks("o", "w", 1))
 	d.Next(0, 1)
 	soon := crashed("o", 1, 2)
@@ -191,7 +192,7 @@ func TestQuarantineDrainsAndExpires(t *testing.T) {
 // An event that others take down with their isolate again and again gets one to itself.
 func TestInterruptedEventsGetAnIsolate(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	e := task("o", "w", 1)
 	for n := range 4 {
 		d.Submit([]*events.Event{e})
@@ -206,9 +207,9 @@ func TestInterruptedEventsGetAnIsolate(t *testing.T) {
 // A suspect that could not start is not watched: a crash meanwhile would be taken for its own.
 func TestSuspectsThatMustWaitAreNotWatched(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, Slots: 2, OwnerMaxRunning: 1})
-	d.Install(events.Only(worker("a", "w")))
-	d.Install(events.Only(worker("b", "w")))
-	d.Install(events.Only(worker("c", "w")))
+	d.Install(workers.Only(worker("a", "w")))
+	d.Install(workers.Only(worker("b", "w")))
+	d.Install(workers.Only(worker("c", "w")))
 	d.Submit([]*events.Event{crashed("a", 1, 1), crashed("a", 2, 1), crashed("b", 3, 1), crashed("c", 4, 1)})
 	first := watchAll(d, l)
 	require.Len(t, first, 2, "one of each owner, and as many as there are slots")
@@ -223,7 +224,7 @@ func TestSuspectsThatMustWaitAreNotWatched(t *testing.T) {
 // refused.
 func TestSuspectsMakeRoom(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 16})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	parked := func(n, crashes int) *events.Event {
 		e := crashed("o", n, crashes)
 		e.Parked = true
@@ -257,7 +258,7 @@ func TestSuspectsOfQueueHandlersLeave(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	w := worker("o", "w")
 	w.Queue = true
-	d.Install(events.Only(w))
+	d.Install(workers.Only(w))
 	for i := range firstSuspects + 1 {
 		d.Submit([]*events.Event{crashed("o", i, 1)})
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 
 	"github.com/stretchr/testify/require"
 )
@@ -14,8 +14,8 @@ import (
 func TestQuietEventIsNext(t *testing.T) {
 	const long, short = 5 * time.Millisecond, 20 * time.Microsecond
 	d, l := newDispatcher(t, Config{Threads: 2, OwnerMaxQueued: 1_000_000})
-	d.Install(events.Only(worker("noisy", "w")))
-	d.Install(events.Only(worker("quiet", "w")))
+	d.Install(workers.Only(worker("noisy", "w")))
+	d.Install(workers.Only(worker("quiet", "w")))
 	d.Submit(tasks("quiet", "w", 1))
 	report(d, 1, short, d.Next(1, 64))
 	d.Submit(tasks("noisy", "w", 1000))

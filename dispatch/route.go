@@ -6,6 +6,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // route has the versions of one worker, and which of them runs an event.
@@ -16,12 +17,12 @@ type route struct {
 	gone bool // removed; it has the events that are still here
 
 	versions   []*version // all that may be named, oldest first; nil after Remove
-	deployment events.Deployment
+	deployment workers.Deployment
 
 	split
 	before   split     // of events that were stored before from
 	from     time.Time // zero: all events go by split
-	outcomes events.Outcomes
+	outcomes workers.Outcomes
 	done     workerCounts
 }
 
@@ -34,18 +35,18 @@ type split struct {
 
 // version is one version of a worker, with what was measured of it here.
 type version struct {
-	worker   *events.Worker
-	retries  events.Retries // no zero fields
-	handlers uint8          // bit k: it has a handler for Kind k
-	warm     threadSet      // threads that probably hold a context of it
-	home     threadSet      // that of warm which has held one for longest; see keeper
-	keep     time.Time      // until when the contexts of other threads than home stay
-	extra    bool           // it is in placer.extras
-	coldCost estimate       // of an attempt that makes its context
-	warmCost estimate       // of an attempt that finds one
+	worker   *workers.Worker
+	retries  workers.Retries // no zero fields
+	handlers uint8           // bit k: it has a handler for Kind k
+	warm     threadSet       // threads that probably hold a context of it
+	home     threadSet       // that of warm which has held one for longest; see keeper
+	keep     time.Time       // until when the contexts of other threads than home stay
+	extra    bool            // it is in placer.extras
+	coldCost estimate        // of an attempt that makes its context
+	warmCost estimate        // of an attempt that finds one
 
-	batch     events.Batch // no zero fields
-	gathering *gathering   // its incomplete batch; nil = there is none
+	batch     workers.Batch // no zero fields
+	gathering *gathering    // its incomplete batch; nil = there is none
 }
 
 // estimate is the expected CPU time of an event, or of a batch.
@@ -66,7 +67,7 @@ func (e *estimate) add(cpu time.Duration) {
 	e.usual = min(max(cpu, e.usual-e.usual/8), e.usual+e.usual/8)
 }
 
-func newVersion(w *events.Worker) *version {
+func newVersion(w *workers.Worker) *version {
 	v := &version{
 		worker: w, retries: w.Retries.OrDefault(), batch: w.Batch.OrDefault(),
 		coldCost: estimate{cpu: unknownCost}, warmCost: estimate{cpu: unknownCost},
@@ -81,7 +82,7 @@ func newVersion(w *events.Worker) *version {
 }
 
 // install makes the route what in says. What was measured of a version stays.
-func (r *route) install(in events.Installation) {
+func (r *route) install(in workers.Installation) {
 	last := r.base
 	versions := make([]*version, len(in.Versions))
 	for i, w := range in.Versions {
@@ -94,7 +95,7 @@ func (r *route) install(in events.Installation) {
 		}
 	}
 	if rolloutOf(r.deployment) != rolloutOf(in.Deployment) {
-		r.outcomes = events.Outcomes{}
+		r.outcomes = workers.Outcomes{}
 	}
 	r.versions, r.deployment, r.gone = versions, in.Deployment, false
 	r.split, r.before, r.from = r.of(in.Deployment.Split), r.of(in.Deployment.Before), time.Time{}
@@ -104,12 +105,12 @@ func (r *route) install(in events.Installation) {
 }
 
 // of is the split that shares describe.
-func (r *route) of(shares []events.Share) (s split) {
+func (r *route) of(shares []workers.Share) (s split) {
 	for i, share := range shares {
 		if v := r.version(share.Version); i == 0 {
 			s.base = v
 		} else {
-			s.candidate, s.points = v, events.Points(share.Percent)
+			s.candidate, s.points = v, workers.Points(share.Percent)
 		}
 	}
 	return s
@@ -121,7 +122,7 @@ func (r *route) remove() {
 }
 
 // rolloutOf identifies the rollout of a deployment, or the deployment itself if it has none.
-func rolloutOf(d events.Deployment) int {
+func rolloutOf(d workers.Deployment) int {
 	if d.Rollout != nil {
 		return d.Rollout.ID
 	}
@@ -200,7 +201,7 @@ func (r *route) count(e *events.Event, v *version, failed bool) {
 
 // begins notes that an attempt begins on the thread: other events of the worker need not make a context elsewhere.
 func (v *version) begins(thread threadSet) {
-	if v.worker.Mode != events.Oneshot {
+	if v.worker.Mode != workers.Oneshot {
 		v.warm |= thread
 	}
 }

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 // SetPolicy sets what an owner may use from now on. The zero Policy restores the configured limits. Of a policy,
 // dispatch uses only the shares of events and of CPU time.
-func (d *Dispatcher) SetPolicy(name string, p events.Policy) {
+func (d *Dispatcher) SetPolicy(name string, p workers.Policy) {
 	d.locked(func(_ time.Time, fx *effects) {
 		d.gates.owners.setPolicy(name, p)
 		if o := d.owners[name]; o != nil {
@@ -42,7 +43,7 @@ func (d *Dispatcher) SetProcesses(n int) {
 
 // Overstays reports that a turn of w continues in V8 although it was told to end, or that this is over. Meanwhile no
 // event of its owner starts. Any goroutine may call it.
-func (d *Dispatcher) Overstays(w *events.Worker, is bool) {
+func (d *Dispatcher) Overstays(w *workers.Worker, is bool) {
 	d.locked(func(time.Time, *effects) {
 		d.gates.owners.overstays(w.Owner, is)
 		if o := d.owners[w.Owner]; o != nil {
@@ -133,7 +134,7 @@ func (l Lessee) withLease(ownerName, worker string, change func(o *owner, r *rou
 
 // Lost reports that code of w, in a run that began at the given time, cost a thread. It may be called from any
 // goroutine.
-func (d *Dispatcher) Lost(w *events.Worker, began time.Time) {
+func (d *Dispatcher) Lost(w *workers.Worker, began time.Time) {
 	if guard.CrashSuspects.Off() {
 		return
 	}

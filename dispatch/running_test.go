@@ -8,6 +8,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // An owner is charged for an event while it runs: it is heavy before the event's end, and the end charges only the
@@ -59,7 +60,7 @@ func TestCPUBesideEventsIsCharged(t *testing.T) {
 func TestWhoYields(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2, Background: 1})
 	for _, o := range []string{"long", "quiet"} {
-		d.Install(events.Only(worker(o, "w")))
+		d.Install(workers.Only(worker(o, "w")))
 	}
 	for thread := range 2 {
 		require.Empty(t, d.Next(thread, 1))
@@ -90,7 +91,7 @@ func TestWhoYields(t *testing.T) {
 // starts nothing more.
 func TestAwayIsBounded(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2})
-	d.Install(events.Only(worker("long", "w")))
+	d.Install(workers.Only(worker("long", "w")))
 	d.Submit(tasks("long", "w", 10))
 	var away []*lifecycle.Attempt
 	for thread := range 2 {

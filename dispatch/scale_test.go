@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // With any number of owners that have one event each, each event costs the same: about one visit of the ring of owners,
@@ -17,7 +18,7 @@ func TestManyOwnersAreLinear(t *testing.T) {
 	visits := func(owners int) float64 {
 		d, l := newDispatcher(t, Config{Threads: 1})
 		for i := range owners {
-			d.Install(events.Only(worker(fmt.Sprint("owner", i), "w")))
+			d.Install(workers.Only(worker(fmt.Sprint("owner", i), "w")))
 		}
 		var batch []*events.Event
 		for i := range owners {

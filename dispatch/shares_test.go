@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // crowd is a dispatcher of owners whose windows end when the test says so.
@@ -20,7 +20,7 @@ type crowd struct {
 func newCrowd(t *testing.T, cfg Config, owners ...string) *crowd {
 	d, l := newDispatcher(t, cfg)
 	for _, o := range owners {
-		d.Install(events.Only(worker(o, "w")))
+		d.Install(workers.Only(worker(o, "w")))
 	}
 	d.shares.start = time.Now().Add(time.Hour)
 	return &crowd{t, d, l}
@@ -108,7 +108,7 @@ func TestWhoIsHeavy(t *testing.T) {
 		require.Equal(t, k.want, c.class("o"), k.what)
 	}
 	c := newCrowd(t, Config{Threads: 2, Background: 2}, "a", "o")
-	c.d.SetPolicy("o", events.Policy{Weight: 3})
+	c.d.SetPolicy("o", workers.Policy{Weight: 3})
 	c.spend("a", time.Millisecond)
 	c.spend("o", 3*s/2)
 	require.Equal(t, light, c.class("o"), "three quarters of two processors are its share")

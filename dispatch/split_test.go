@@ -10,12 +10,13 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // inShares is the deployment of versions 1-x and 2-x in which 2-x has the given percentage, as part of one rollout.
-func inShares(percent float64) events.Deployment {
-	d := events.Deployment{Number: 5, Rollout: &events.Rollout{ID: 3}}
-	d.Split = []events.Share{{Version: "1-x", Percent: 100 - percent}, {Version: "2-x", Percent: percent}}
+func inShares(percent float64) workers.Deployment {
+	d := workers.Deployment{Number: 5, Rollout: &workers.Rollout{ID: 3}}
+	d.Split = []workers.Share{{Version: "1-x", Percent: 100 - percent}, {Version: "2-x", Percent: percent}}
 	return d
 }
 
@@ -50,7 +51,7 @@ func TestSplitIsExactAndMovesNoKeyBack(t *testing.T) {
 		share := 0
 		for key, v := range ran {
 			want := "1-x"
-			if events.SplitPoint("o", "w", key) < events.Points(percent) {
+			if events.SplitPoint("o", "w", key) < workers.Points(percent) {
 				want = "2-x"
 				share++
 			}
@@ -86,17 +87,18 @@ func TestStepTakesEffectForEventsStoredLater(t *testing.T) {
 	}
 	step := time.Now()
 	old := inShares(10).Split
-	for _, next := range [][]events.Share{inShares(20).Split, {{Version: "2-x", Percent: 100}}} {
-		in.Deployment = events.Deployment{Number: 5, Split: old, Rollout: &events.Rollout{ID: 3},
+	for _, next := range [][]workers.Share{inShares(20).Split, {{Version: "2-x", Percent: 100}}} {
+		in.Deployment = workers.Deployment{Number: 5, Split: old, Rollout: &workers.Rollout{ID: 3},
 			Stored: step.Add(-time.Hour)}
 		d.Install(in)
-		require.Equal(t, "1-x", run(step.Add(events.StepDelay), key), "the step is not known here")
-		in.Deployment = events.Deployment{Number: 6, Split: next, Before: old, Rollout: &events.Rollout{ID: 3}, Stored: step}
+		require.Equal(t, "1-x", run(step.Add(workers.StepDelay), key), "the step is not known here")
+		in.Deployment = workers.Deployment{Number: 6, Split: next, Before: old, Rollout: &workers.Rollout{ID: 3},
+			Stored: step}
 		d.Install(in)
-		require.Equal(t, step.Add(events.StepDelay), in.Deployment.Effective())
+		require.Equal(t, step.Add(workers.StepDelay), in.Deployment.Effective())
 		require.Equal(t, "1-x", run(step.Add(-time.Hour), key), "an event that waited")
-		require.Equal(t, "1-x", run(step.Add(events.StepDelay-1), key))
-		require.Equal(t, "2-x", run(step.Add(events.StepDelay), key))
+		require.Equal(t, "1-x", run(step.Add(workers.StepDelay-1), key))
+		require.Equal(t, "2-x", run(step.Add(workers.StepDelay), key))
 		require.Equal(t, "2-x", run(time.Time{}, key), "an event without a time")
 		in.Deployment.Before = nil // a rollback
 		d.Install(in)
@@ -122,7 +124,7 @@ func TestOutcomesCountTheRunsOfASplit(t *testing.T) {
 	fine := lifecycle.Report{End: &lifecycle.End{Started: true}}
 	failed := lifecycle.Report{End: &lifecycle.End{Started: true, NoRetry: true,
 		Failure: events.Fail(events.ReasonException, "x")}}
-	var want events.Outcomes
+	var want workers.Outcomes
 	for i := range 40 {
 		e := task("o", "w", i)
 		e.ID = fmt.Sprint(i)
@@ -163,7 +165,7 @@ func TestOutcomesCountTheRunsOfASplit(t *testing.T) {
 	d.Install(in)
 	_, got = d.Outcomes("o", "w")
 	require.Equal(t, want, got, "the next step of the same rollout")
-	in.Deployment.Rollout = &events.Rollout{ID: 6}
+	in.Deployment.Rollout = &workers.Rollout{ID: 6}
 	d.Install(in)
 	id, got = d.Outcomes("o", "w")
 	require.Equal(t, 6, id)

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Stats is the state of a Dispatcher at one moment.
@@ -156,7 +156,7 @@ func (r *route) state() WorkerState {
 		switch {
 		case v.warm != 0:
 			return WorkerIdle
-		case v.worker.Mode == events.Oneshot && v == r.base:
+		case v.worker.Mode == workers.Oneshot && v == r.base:
 			state = WorkerEphemeral
 		}
 	}

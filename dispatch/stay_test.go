@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Many owners that have events again and again each stay with one thread, and both threads have some of them.
@@ -18,7 +18,7 @@ func TestOwnersStayWithTheirThreads(t *testing.T) {
 		const owners, rounds = 100, 50
 		d, l := newDispatcher(t, Config{Threads: 2})
 		for i := range owners {
-			d.Install(events.Only(worker(fmt.Sprint(i), "w")))
+			d.Install(workers.Only(worker(fmt.Sprint(i), "w")))
 		}
 		var ranOn [2]map[string]int
 		var held [2][]*lifecycle.Attempt
@@ -113,8 +113,8 @@ func TestWhatIsLeftToThreads(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d, _ := newDispatcher(t, Config{Threads: 2, Slots: 2})
-			for _, w := range []*events.Worker{worker("o", "w"), worker("p", "short"), worker("p", "long")} {
-				d.Install(events.Only(w))
+			for _, w := range []*workers.Worker{worker("o", "w"), worker("p", "short"), worker("p", "long")} {
+				d.Install(workers.Only(w))
 			}
 			for range 2 {
 				learn(t, d, 0, "p", "long", 5*time.Millisecond)
@@ -141,7 +141,7 @@ func TestWhatIsLeftToThreads(t *testing.T) {
 func warmOnFirst(t *testing.T) (*Dispatcher, *ledger) {
 	d, l := newDispatcher(t, Config{Threads: 2})
 	for _, o := range []string{"o", "p"} {
-		d.Install(events.Only(worker(o, "w")))
+		d.Install(workers.Only(worker(o, "w")))
 		learn(t, d, 0, o, "w", 100*time.Microsecond)
 	}
 	return d, l
@@ -206,7 +206,7 @@ func TestNewOwnersAreDivided(t *testing.T) {
 			require.Empty(t, d.Next(thread, 1))
 		}
 		for i := range threads * each {
-			d.Install(events.Only(worker(fmt.Sprint(i), "w")))
+			d.Install(workers.Only(worker(fmt.Sprint(i), "w")))
 			d.Submit(tasks(fmt.Sprint(i), "w", 1))
 			woken := l.takeWoken()
 			require.Len(t, woken, 1)
@@ -222,7 +222,7 @@ func TestNewOwnersAreDivided(t *testing.T) {
 	})
 }
 
-func closed(d *Dispatcher, thread int, w *events.Worker) {
+func closed(d *Dispatcher, thread int, w *workers.Worker) {
 	d.Report(thread, []lifecycle.Report{{Closed: w}})
 }
 
@@ -290,14 +290,14 @@ func TestContextsThatAreNotNeededAreClosed(t *testing.T) {
 
 // Nothing is closed of workers that were removed, and of modes whose contexts are not a thread's own.
 func TestContextsThatAreNotExtra(t *testing.T) {
-	for _, mode := range []events.Mode{"", events.Pinned, events.Shared, events.Persistent, events.Oneshot} {
+	for _, mode := range []workers.Mode{"", workers.Pinned, workers.Shared, workers.Persistent, workers.Oneshot} {
 		for _, removed := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				d, l := newDispatcher(t, Config{Threads: 2})
 				go d.Run(t.Context())
 				w := worker("o", "w")
 				w.Mode = mode
-				d.Install(events.Only(w))
+				d.Install(workers.Only(w))
 				d.Submit(tasks("o", "w", 2))
 				for thread := range 2 {
 					time.Sleep(2 * overdue)
@@ -308,7 +308,7 @@ func TestContextsThatAreNotExtra(t *testing.T) {
 					d.Remove("o", "w")
 				}
 				time.Sleep(time.Hour)
-				require.Equal(t, !removed && mode.OrDefault() == events.Pinned, len(l.takeClosing()) > 0, "%s %t", mode, removed)
+				require.Equal(t, !removed && mode.OrDefault() == workers.Pinned, len(l.takeClosing()) > 0, "%s %t", mode, removed)
 			})
 		}
 	}
@@ -322,7 +322,7 @@ func TestFewContextsAreClosedAtOnce(t *testing.T) {
 		go d.Run(t.Context())
 		for i := range owners {
 			name := fmt.Sprint(i)
-			d.Install(events.Only(worker(name, "w")))
+			d.Install(workers.Only(worker(name, "w")))
 			d.Submit(tasks(name, "w", 2))
 			for thread := range 2 {
 				time.Sleep(2 * overdue)

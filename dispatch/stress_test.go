@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const stressLimit = 5
@@ -49,8 +50,8 @@ func newFleet(t *testing.T, threads, owners, queued int) *fleet {
 	for i := range owners {
 		owner := fmt.Sprint("owner", i)
 		f.running[owner] = &atomic.Int64{}
-		d.Install(events.Only(worker(owner, "w")))
-		d.Install(events.Only(worker(owner, "v")))
+		d.Install(workers.Only(worker(owner, "w")))
+		d.Install(workers.Only(worker(owner, "v")))
 	}
 	d.Wire(f, f)
 	return f
@@ -63,7 +64,7 @@ func (f *fleet) Wake(thread int) {
 	}
 }
 
-func (f *fleet) CloseContexts(int, *events.Worker) {}
+func (f *fleet) CloseContexts(int, *workers.Worker) {}
 
 func (f *fleet) fault(format string, args ...any) {
 	f.mu.Lock()

@@ -8,12 +8,13 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func TestOwnerMaxRunning(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2, OwnerMaxRunning: 3})
-	d.Install(events.Only(worker("noisy", "w")))
-	d.Install(events.Only(worker("quiet", "w")))
+	d.Install(workers.Only(worker("noisy", "w")))
+	d.Install(workers.Only(worker("quiet", "w")))
 	learn(t, d, 0, "noisy", "w", time.Microsecond)
 	d.Submit(tasks("noisy", "w", 10))
 	first := d.Next(0, 64)
@@ -31,7 +32,7 @@ func TestOwnerMaxRunning(t *testing.T) {
 
 func TestSlots(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1, Slots: 2, OwnerMaxRunning: 10})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", time.Microsecond)
 	d.Submit(tasks("o", "w", 5))
 	batch := d.Next(0, 64)
@@ -45,8 +46,8 @@ func TestSlots(t *testing.T) {
 func TestBatches(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1})
 	for _, name := range []string{"short", "shorter", "long", "unknown"} {
-		d.Install(events.Only(worker("o", name)))
-		d.Install(events.Only(worker("p", name)))
+		d.Install(workers.Only(worker("o", name)))
+		d.Install(workers.Only(worker("p", name)))
 	}
 	learn(t, d, 0, "o", "short", 50*time.Microsecond)
 	learn(t, d, 0, "o", "shorter", 10*time.Microsecond)
@@ -89,7 +90,7 @@ func TestBatches(t *testing.T) {
 // What it costs to make a context says nothing about the runs that find one.
 func TestColdRunsDoNotCountForWarmOnes(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	d.Submit(tasks("o", "w", 60))
 	next := func(end lifecycle.End) int {
 		d.owners["o"].credit = quantum
@@ -117,7 +118,7 @@ func TestColdRunsDoNotCountForWarmOnes(t *testing.T) {
 func TestTurns(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1})
 	for _, o := range []string{"o", "p"} {
-		d.Install(events.Only(worker(o, "w")))
+		d.Install(workers.Only(worker(o, "w")))
 		learn(t, d, 0, o, "w", 50*time.Microsecond)
 	}
 	for _, o := range []string{"o", "p"} {
@@ -136,8 +137,8 @@ func TestTurns(t *testing.T) {
 
 func TestWakesTheWarmThread(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 4})
-	d.Install(events.Only(worker("o", "w")))
-	d.Install(events.Only(worker("p", "w")))
+	d.Install(workers.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("p", "w")))
 	learn(t, d, 2, "o", "w", 10*time.Microsecond)
 	learn(t, d, 3, "p", "w", 10*time.Microsecond)
 	for thread := range 4 {
@@ -162,7 +163,7 @@ func TestWakesTheWarmThread(t *testing.T) {
 
 func TestBusyThreadIsNotCountedOn(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 2})
-	d.Install(events.Only(worker("o", "w")))
+	d.Install(workers.Only(worker("o", "w")))
 	require.Nil(t, d.Next(0, 64))
 	require.Nil(t, d.Next(1, 64))
 	d.Submit(tasks("o", "w", 1))

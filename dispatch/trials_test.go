@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // ask submits a direct event and returns the failure that it got at once, or nil.
@@ -25,7 +26,7 @@ func TestSuspectsOfDirectEventsAreTriedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 1})
 		for _, w := range []struct{ owner, name string }{{"a", "w"}, {"a", "v"}, {"b", "w"}, {"c", "w"}, {"other", "w"}} {
-			d.Install(events.Only(worker(w.owner, w.name)))
+			d.Install(workers.Only(worker(w.owner, w.name)))
 		}
 		d.Suspect([]Suspect{{Owner: "a", Worker: "w", Try: true}, {Owner: "a", Worker: "v", Try: true},
 			{Owner: "b", Worker: "w", Try: true}, {Owner: "c", Worker: "w", Try: true}})
@@ -63,8 +64,8 @@ func TestDirectEventsAreRefused(t *testing.T) {
 		d, l := newDispatcher(t, Config{Threads: 1})
 		next, _ := newDispatcher(t, Config{Threads: 1})
 		for _, d := range []*Dispatcher{d, next} {
-			d.Install(events.Only(worker("a", "w")))
-			d.Install(events.Only(worker("b", "w")))
+			d.Install(workers.Only(worker("a", "w")))
+			d.Install(workers.Only(worker("b", "w")))
 		}
 		require.Nil(t, ask(d, "a", "w"), "it waits, and is refused when it would start")
 		d.Suspect([]Suspect{{Owner: "a", Worker: "w", Times: 3, Left: 4 * time.Second}})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // maxAskedDelay is the longest delay a handler may ask for with event.retry({delaySeconds}).
@@ -46,7 +47,7 @@ func requestOf(e *events.Event) request { return request{e.Kind, e.Waits(), e.Di
 type ending struct {
 	request
 	end     *lifecycle.End
-	retries events.Retries // no zero fields
+	retries workers.Retries // no zero fields
 	attempt int
 	replied bool          // a reply went out
 	lost    bool          // its thread is lost with it, and that counts
@@ -157,7 +158,7 @@ func expired(e *events.Event, now time.Time) bool {
 
 // retryDelay returns how long to wait after the given attempt failed, by a policy from OrDefault. It is
 // at most r.Max and at least a millisecond. rand gives the jitter: at 0.5 there is none.
-func retryDelay(r events.Retries, attempt int, rand func() float64) time.Duration {
+func retryDelay(r workers.Retries, attempt int, rand func() float64) time.Duration {
 	b := backoff.ExponentialBackOff{
 		InitialInterval: r.Initial.Duration(),
 		Multiplier:      r.Factor,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func half() float64 { return 0.5 } // the exact delay
@@ -30,7 +31,7 @@ func TestJudge(t *testing.T) {
 	noRetryAsked.NoRetry = true
 	failedAsked := failed(events.ReasonTimeout)
 	failedAsked.Retry, failedAsked.RetryDelay = true, 7*time.Second
-	fetchRetries := events.Retries{Fetch: true}
+	fetchRetries := workers.Retries{Fetch: true}
 
 	for _, c := range []struct {
 		what    string
@@ -188,7 +189,7 @@ func TestJudgeIsTotal(t *testing.T) {
 				NoRetry: rapid.Bool().Draw(t, "noRetry"), Retry: rapid.Bool().Draw(t, "retry"),
 				RetryDelay: time.Duration(rapid.Int64().Draw(t, "delay")),
 			},
-			retries: events.Retries{MaxAttempts: rapid.IntRange(0, 100).Draw(t, "max"), Fetch: rapid.Bool().
+			retries: workers.Retries{MaxAttempts: rapid.IntRange(0, 100).Draw(t, "max"), Fetch: rapid.Bool().
 				Draw(t, "fetch")}.OrDefault(),
 			attempt: rapid.IntRange(1, 200).Draw(t, "attempt"),
 			replied: rapid.Bool().Draw(t, "replied"),
@@ -217,9 +218,9 @@ func TestJudgeIsTotal(t *testing.T) {
 func TestRefuse(t *testing.T) {
 	now := time.Unix(1000, 0)
 	r := &route{}
-	in := events.Only(&events.Worker{Owner: "o", Name: "w", Version: "2-b", Number: 2,
+	in := workers.Only(&workers.Worker{Owner: "o", Name: "w", Version: "2-b", Number: 2,
 		Handlers: []events.Kind{events.Task, events.Fetch}})
-	in.Versions = append(in.Versions, &events.Worker{Owner: "o", Name: "w", Version: "1-a", Number: 1,
+	in.Versions = append(in.Versions, &workers.Worker{Owner: "o", Name: "w", Version: "1-a", Number: 1,
 		Handlers: []events.Kind{events.Task}})
 	r.install(in)
 	for _, c := range []struct {
@@ -276,23 +277,23 @@ func TestRefuse(t *testing.T) {
 }
 
 func TestRetryDelay(t *testing.T) {
-	r := events.DefaultRetries
+	r := workers.DefaultRetries
 	for n, want := range []time.Duration{1, 2, 4, 8, 16, 32} {
 		require.Equal(t, want*time.Second, retryDelay(r, n+1, half))
 	}
 	require.Equal(t, 50*time.Second, retryDelay(r, 7, half), "the longest, less room for jitter")
 	require.Equal(t, 800*time.Millisecond, retryDelay(r, 1, func() float64 { return 0 }))
 
-	none := events.Retries{Jitter: new(0.)}.OrDefault()
+	none := workers.Retries{Jitter: new(0.)}.OrDefault()
 	require.Equal(t, time.Second, retryDelay(none, 1, func() float64 { return 0 }), "no jitter is not the default")
 
 	rapid.Check(t, func(t *rapid.T) {
-		r := events.Retries{
-			Initial: events.Millis(time.Duration(rapid.Int64Range(1, 3600_000).Draw(t, "initial")) * time.Millisecond),
+		r := workers.Retries{
+			Initial: workers.Millis(time.Duration(rapid.Int64Range(1, 3600_000).Draw(t, "initial")) * time.Millisecond),
 			Factor:  rapid.Float64Range(1, 10).Draw(t, "factor"),
 			Jitter:  new(rapid.Float64Range(0, 1).Draw(t, "jitter")),
 		}
-		r.Max = r.Initial + events.Millis(time.Duration(rapid.Int64Range(0, 82800_000).Draw(t, "more"))*time.Millisecond)
+		r.Max = r.Initial + workers.Millis(time.Duration(rapid.Int64Range(0, 82800_000).Draw(t, "more"))*time.Millisecond)
 		r = r.OrDefault()
 		require.NoError(t, r.Validate())
 		at := rapid.Float64Range(0, 0.999999).Draw(t, "rand")
@@ -311,7 +312,7 @@ func TestRetryDelay(t *testing.T) {
 func TestDeadSettlementsSayWhoIsTold(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1, Slots: 4, OwnerMaxQueued: 4})
 	hook := &events.DeadHook{Worker: "undertaker"}
-	v := newVersion(&events.Worker{Owner: "a", Name: "w", Version: "1-a", Spec: events.Spec{OnDead: hook}})
+	v := newVersion(&workers.Worker{Owner: "a", Name: "w", Version: "1-a", Spec: workers.Spec{OnDead: hook}})
 	e := &events.Event{Kind: events.Task, Owner: "a", Worker: "w"}
 	f := events.Fail(events.ReasonException, "boom")
 	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}}, 0).

@@ -10,13 +10,14 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // limitedTo is a worker of which so many events may run at once.
-func limitedTo(n int, owner, name string) events.Installation {
+func limitedTo(n int, owner, name string) workers.Installation {
 	w := worker(owner, name)
 	w.Concurrency, w.Hash = n, fmt.Sprint(n)
-	return events.Only(w)
+	return workers.Only(w)
 }
 
 // starts has a thread start all it may, and returns the IDs of the events with their workers.
@@ -121,9 +122,9 @@ func TestConcurrencyOfASplit(t *testing.T) {
 	base, next := worker("acme", "w"), worker("acme", "w")
 	base.Concurrency, next.Concurrency = 5, 3
 	next.Number, next.Version = 2, "2-def"
-	d.Install(events.Installation{Owner: "acme", Name: "w", Versions: []*events.Worker{base, next},
-		Deployment: events.Deployment{
-			Number: 2, Split: []events.Share{{Version: base.Version, Percent: 50}, {Version: next.Version, Percent: 50}},
+	d.Install(workers.Installation{Owner: "acme", Name: "w", Versions: []*workers.Worker{base, next},
+		Deployment: workers.Deployment{
+			Number: 2, Split: []workers.Share{{Version: base.Version, Percent: 50}, {Version: next.Version, Percent: 50}},
 		}})
 	d.Submit(tasks("acme", "w", 20))
 	running, _ := starts(d, 0)

@@ -103,22 +103,3 @@ func TestScheduleSubjects(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "acme/hello", owner+"/"+worker)
 }
-
-func TestTickRoundTrip(t *testing.T) {
-	t.Parallel()
-	s := Subjects("pinwheel")
-	at := time.Unix(1_700_000_000, 0)
-	for overlap, key := range map[Overlap]string{"": "cron~n~1700000000", OverlapForbid: "forbid~n",
-		OverlapReplace: "replace~n"} {
-		e := NewTick(s, "acme", "hello", Schedule{Name: "n", Cron: "* * * * *", Overlap: overlap}, at)
-		got, f := testDecoder.DecodeParked(Origin{Stream: "S", Seq: 3, Subject: s.Due(e)}, EncodeParked(e), nil, storedAt)
-		require.Nil(t, f)
-		require.Equal(t, key, got.Key)
-		require.Equal(t, "cron:acme:hello:n:1700000000", got.ID)
-		require.Equal(t, at.UnixMilli(), got.ScheduledTime)
-		require.Equal(t, "* * * * *", got.Cron)
-		require.Equal(t, overlap.OrDefault(), got.Overlaps())
-		require.Equal(t, Stored{"S", 3}, got.FirstStored())
-		require.Equal(t, "scheduled", NewDeadLetter(got, Fail(ReasonException, "x"), "", "n", 1, at).Kind)
-	}
-}

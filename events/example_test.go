@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // A program in Go that publishes events needs package client. This is what other clients do.
@@ -46,10 +47,10 @@ func ExampleDecodeReply() {
 }
 
 func ExampleSpec() {
-	spec := events.Spec{
-		Mode:     events.Shared,
-		Bindings: events.Bindings{Vars: map[string]string{"GREETING": "hello"}, Queues: map[string]string{"JOBS": "report"}},
-		Limits:   events.Limits{HeapMB: 64},
+	spec := workers.Spec{
+		Mode:     workers.Shared,
+		Bindings: workers.Bindings{Vars: map[string]string{"GREETING": "hello"}, Queues: map[string]string{"JOBS": "report"}},
+		Limits:   workers.Limits{HeapMB: 64},
 	}
 	for _, b := range spec.Env() {
 		fmt.Println(b.Kind, b.Name, b.Value)

@@ -2,8 +2,10 @@ package events
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxName is the longest owner or worker name, in bytes.
@@ -97,3 +99,27 @@ func (k *Kind) UnmarshalText(text []byte) (err error) {
 	*k, err = ParseKind(string(text))
 	return err
 }
+
+// MaxNote is the longest text that people write about a version, a deployment or a letter, in bytes.
+const MaxNote = 1000
+
+// CheckText checks a text that people write about a version or a deployment.
+func CheckText(what, text string, most int) error {
+	if len(text) > most || !utf8.ValidString(text) {
+		return fmt.Errorf("%s has %d bytes: it is UTF-8 of at most %d", what, len(text), most)
+	}
+	return nil
+}
+
+// maxEnvName is the longest name in env, bytes.
+const maxEnvName = 128
+
+// CheckEnvName returns an error that begins with name, and says what is allowed, when name cannot be a name in env.
+func CheckEnvName(name string) error {
+	if !envName.MatchString(name) || len(name) > maxEnvName {
+		return fmt.Errorf("%s is no name in env: it is A-Z a-z 0-9 _, not a digit first, at most %d bytes", name, maxEnvName)
+	}
+	return nil
+}
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

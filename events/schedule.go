@@ -3,26 +3,10 @@ package events
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// Schedule says when a worker's scheduled handler runs by itself. Package internal/lib/cron checks its expression.
-type Schedule struct {
-	// Name identifies a schedule of a worker, in all its versions. By default the first is "1", the next "2".
-	Name string `json:"name"`
-	// Cron is an expression of 5 or 6 fields, @every DURATION, or @hourly, @daily, @weekly, @monthly, @yearly.
-	Cron string `json:"cron"`
-	// TimeZone is a name of the IANA database; "" is UTC.
-	TimeZone string  `json:"timeZone,omitempty"`
-	Overlap  Overlap `json:"overlap,omitempty"`
-	Misfire  Misfire `json:"misfire,omitempty"`
-}
-
-// MaxSchedules is the most schedules of a worker.
-const MaxSchedules = 100
 
 // Overlap says what happens to a tick when the event of the previous tick has not ended.
 type Overlap string
@@ -42,74 +26,9 @@ func (o Overlap) OrDefault() Overlap {
 	return o
 }
 
-// Misfire says what happens to ticks that were due while no process ran.
-type Misfire string
-
-// The policies of misfire. The zero value means MisfireOnce.
-const (
-	MisfireSkip Misfire = "skip" // they are skipped
-	MisfireOnce Misfire = "once" // the latest of them runs
-	MisfireAll  Misfire = "all"  // each of them runs, up to MaxMissed
-)
-
-// MaxMissed is the most missed ticks of a schedule that run later. If there are more, the earliest are skipped.
-const MaxMissed = 1000
-
-// OrDefault is MisfireOnce for the zero value.
-func (m Misfire) OrDefault() Misfire {
-	if m == "" {
-		return MisfireOnce
-	}
-	return m
-}
-
-// Validate returns an error that names the field that is wrong and what is allowed. It does not parse the expression.
-func (s Schedule) Validate() error {
-	switch {
-	case !ValidName(s.Name):
-		return fmt.Errorf("name is %.70q: it is 1 to %d of A-Z a-z 0-9 _ -", s.Name, MaxName)
-	case s.Cron == "":
-		return fmt.Errorf("cron is missing: it is an expression like \"0 9 * * 1-5\", \"@every 90s\" or \"@daily\"")
-	}
-	switch s.Overlap {
-	case "", OverlapAllow, OverlapForbid, OverlapReplace:
-	default:
-		return fmt.Errorf("overlap is %.40q: it is one of allow, forbid, replace", string(s.Overlap))
-	}
-	switch s.Misfire {
-	case "", MisfireSkip, MisfireOnce, MisfireAll:
-	default:
-		return fmt.Errorf("misfire is %.40q: it is one of skip, once, all", string(s.Misfire))
-	}
-	return nil
-}
-
 // TickID is the id of the event of a tick. It is the same in each process.
 func TickID(owner, worker, schedule string, tick time.Time) string {
 	return "cron:" + owner + ":" + worker + ":" + schedule + ":" + strconv.FormatInt(tick.Unix(), 10)
-}
-
-// NewTick makes the event of a tick, as it waits in the stream of schedules. If overlap is not allowed, the events of
-// all ticks of the schedule have the same Key.
-func NewTick(s Subjects, owner, worker string, sched Schedule, tick time.Time) *Event {
-	e := &Event{
-		Kind: Scheduled, Owner: owner, Worker: worker, ID: TickID(owner, worker, sched.Name, tick), Stored: tick, Attempt: 1,
-		Header: Header{
-			HeaderEventID:       {TickID(owner, worker, sched.Name, tick)},
-			HeaderScheduledTime: {strconv.FormatInt(tick.UnixMilli(), 10)},
-			HeaderCron:          {sched.Cron},
-		},
-		Origin: Origin{Subject: string(s) + ".events.0." + Scheduled.String() + "." + owner + "." + worker},
-	}
-	switch sched.Overlap.OrDefault() {
-	case OverlapAllow:
-		e.Key = "cron~" + sched.Name + "~" + strconv.FormatInt(tick.Unix(), 10)
-	case OverlapForbid:
-		e.Key = "forbid~" + sched.Name
-	case OverlapReplace:
-		e.Key = "replace~" + sched.Name
-	}
-	return e
 }
 
 // Overlaps is the overlap policy of the schedule that made the event, and OverlapAllow for other events.

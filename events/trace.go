@@ -2,8 +2,6 @@ package events
 
 import (
 	"encoding/hex"
-	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 )
@@ -85,62 +83,4 @@ func (c TraceContext) SetIn(h Header) {
 	if c.State != "" {
 		h.Set(HeaderTraceState, c.State)
 	}
-}
-
-// Trace says what a worker tells others of its traces.
-type Trace struct {
-	// Propagate are the hosts to which subrequests of a sampled event take traceparent and tracestate: api.example.com, or
-	// *.example.com for every host below example.com.
-	Propagate []string `json:"propagate,omitempty"`
-}
-
-// maxPropagate is the largest number of hosts in Trace.Propagate.
-const maxPropagate = 32
-
-// Propagates reports whether a host, as a URL has it, is one of Propagate.
-func (t *Trace) Propagates(host string) bool {
-	if t == nil {
-		return false
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if strings.Contains(host, ":") { // IPv6
-		host = "[" + host + "]"
-	}
-	for _, p := range t.Propagate {
-		if below, ok := strings.CutPrefix(p, "*"); ok && len(host) > len(below) && strings.HasSuffix(host, below) ||
-			host == p {
-			return true
-		}
-	}
-	return false
-}
-
-func (t *Trace) validate() error {
-	if t == nil {
-		return nil
-	}
-	if len(t.Propagate) > maxPropagate {
-		return fmt.Errorf("trace.propagate has %d: at most %d are allowed", len(t.Propagate), maxPropagate)
-	}
-	for i, p := range t.Propagate {
-		host := strings.TrimPrefix(p, "*.")
-		if !isHostPattern(host) && !isIPv6(p) {
-			return fmt.Errorf("trace.propagate[%d] is %q: it is a host in lower case like api.example.com, or *.example.com for every host below it", i, p)
-		}
-	}
-	return nil
-}
-
-// isHostPattern reports whether a host, or what follows *., may be propagated to. It has no port.
-func isHostPattern(host string) bool {
-	return host != "" && len(host) <= 253 && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" &&
-		host[0] != '.'
-}
-
-// isIPv6 reports whether p is an address as URLs have it: in brackets, and as short as it can be.
-func isIPv6(p string) bool {
-	inner, ok := strings.CutPrefix(p, "[")
-	inner, closed := strings.CutSuffix(inner, "]")
-	a, err := netip.ParseAddr(inner)
-	return ok && closed && err == nil && a.Is6() && a.String() == inner
 }

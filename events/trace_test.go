@@ -1,7 +1,6 @@
 package events
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -28,24 +27,4 @@ func TestTraceParent(t *testing.T) {
 		_, ok := ParseTraceParent(wrong, "")
 		require.False(t, ok, wrong)
 	}
-}
-
-func TestPropagates(t *testing.T) {
-	t.Parallel()
-	trace := &Trace{Propagate: []string{"api.example.com", "*.internal.example.com", "[::1]"}}
-	require.NoError(t, trace.validate())
-	for host, want := range map[string]bool{
-		"api.example.com": true, "API.Example.com.": true, "a.internal.example.com": true, "a.b.internal.example.com": true,
-		"::1": true, "::2": false, "internal.example.com": false, "xinternal.example.com": false, "evil.com": false,
-		"api.example.com.evil.com": false, "": false,
-	} {
-		require.Equal(t, want, trace.Propagates(host), host)
-	}
-	require.False(t, (*Trace)(nil).Propagates("api.example.com"))
-	for _, wrong := range []string{"", "*", "*.", "https://a", "A.example.com", "a b", "a/b", "*.*.com", ".a", "a:*",
-		"api.example.com:8080", "[::1", "::1", "*.[::1]", "[0:0::1]", "[127.0.0.1]"} {
-		err := (&Trace{Propagate: []string{"ok.example.com", wrong}}).validate()
-		require.ErrorContains(t, err, fmt.Sprintf("trace.propagate[1] is %q: it is a host in lower case", wrong))
-	}
-	require.ErrorContains(t, (&Trace{Propagate: make([]string, 33)}).validate(), "trace.propagate has 33: at most 32 are allowed")
 }

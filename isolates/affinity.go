@@ -4,14 +4,14 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // release identifies a version of a worker. Owners share nothing, not even identical code.
 type release struct{ owner, worker, version, hash string }
 
-func releaseOf(w *events.Worker) release { return release{w.Owner, w.Name, w.Version, w.Hash} }
+func releaseOf(w *workers.Worker) release { return release{w.Owner, w.Name, w.Version, w.Hash} }
 
 // affinity knows which thread has the persistent context of which worker: all its events run there.
 type affinity struct {
@@ -92,7 +92,7 @@ func (s *affinity) handOver(a *lifecycle.Attempt, t *thread) bool {
 
 // CloseContexts has a thread close the contexts of that version of a worker that are its own and in which nothing runs,
 // and report when it has none. It keeps persistent ones. Any goroutine may call it.
-func (p *Pool) CloseContexts(index int, w *events.Worker) {
+func (p *Pool) CloseContexts(index int, w *workers.Worker) {
 	tenant := p.policies.tenant(w.Owner)
 	p.threads[index].Load().post(func(t *thread) {
 		of := slices.DeleteFunc(slices.Clone(t.heaps.contexts.of(w.Owner, w.Name)), func(jc *jsContext) bool {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // work is code that takes about that much CPU time, however little of a processor it gets.
@@ -16,29 +17,29 @@ func work(ms int) string {
 }
 
 // lengthy is a worker whose events take that much CPU time, and have the limits for it.
-func lengthy(ms int) *events.Worker {
+func lengthy(ms int) *workers.Worker {
 	w := worker("long", `let n = 0; export default { task(event) { `+work(ms)+`; return ++n } }`)
-	w.Limits = events.Limits{CPU: events.Millis(time.Minute), Wall: events.Millis(2 * time.Minute)}
+	w.Limits = workers.Limits{CPU: workers.Millis(time.Minute), Wall: workers.Millis(2 * time.Minute)}
 	return w
 }
 
 // quick is a worker of another owner whose events wait for a timer. On a slow machine one of many may take much CPU
 // time.
-func quick() *events.Worker {
+func quick() *workers.Worker {
 	w := of("beta", worker("quick", `export default { task: async () => { await new Promise((r) => setTimeout(r, 5)); return 1 } }`))
-	w.Limits.CPU = events.Millis(time.Minute)
+	w.Limits.CPU = workers.Millis(time.Minute)
 	return w
 }
 
 // of changes the owner of a worker.
-func of(owner string, w *events.Worker) *events.Worker {
+func of(owner string, w *workers.Worker) *workers.Worker {
 	mine := *w
 	mine.Owner = owner
 	return &mine
 }
 
 // begin starts an attempt and waits until it has a context. A count of what runs now may miss a run that ends soon.
-func (b *bench) begin(w *events.Worker, e *events.Event) *outcome {
+func (b *bench) begin(w *workers.Worker, e *events.Event) *outcome {
 	b.t.Helper()
 	begun := func() uint64 { s := b.pool.Stats(); return s.WarmHits + s.ColdStarts }
 	before := begun()
@@ -63,7 +64,7 @@ func TestOthersRunBesideALongTurn(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		stuck := of("beta", worker("stuck", `export default { task: () => new Promise((r) => setTimeout(r, 1e8)) }`))
-		stuck.Limits.Wall = events.Millis(200 * time.Millisecond)
+		stuck.Limits.Wall = workers.Millis(200 * time.Millisecond)
 		waits := b.begin(stuck, task("null"))
 		slow := b.begin(lengthy(400), task("null"))
 		for range 3 {
@@ -100,7 +101,7 @@ func TestWhatComesToAnIsolateThatIsAway(t *testing.T) {
 				for (let i = 0; i < 3; i++) await new Promise((r) => setTimeout(r, 20));
 				return 1;
 			} }`)
-		w.Limits = events.Limits{CPU: events.Millis(time.Minute)}
+		w.Limits = workers.Limits{CPU: workers.Millis(time.Minute)}
 		for round := range 2 {
 			var all []*outcome
 			all = append(all, b.begin(w, task(`"short"`)))
@@ -126,9 +127,9 @@ func TestLimitThatPassesWhileItsIsolateIsAway(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	waits := worker("waits", `export default { task(event, env, ctx) { ctx.waitUntil(new Promise(() => setInterval(() => {}, 20))); return 1 } }`)
-	waits.Limits.Wall = events.Millis(300 * time.Millisecond)
+	waits.Limits.Wall = workers.Millis(300 * time.Millisecond)
 	grows := worker("grows", `export default { task() { `+work(600)+` const keep = []; for (;;) keep.push(new Array(1000).fill(1.5)) } }`)
-	grows.Limits = events.Limits{CPU: events.Millis(time.Minute), Wall: events.Millis(patience)}
+	grows.Limits = workers.Limits{CPU: workers.Millis(time.Minute), Wall: workers.Millis(patience)}
 	first := b.start(waits, task("null"))
 	first.wait(t, first.replied)
 	second := b.start(grows, task("null"))
@@ -149,10 +150,10 @@ func TestLimitThatPassesWhileItsIsolateIsAway(t *testing.T) {
 // A turn that is away keeps its limits.
 func TestTurnThatIsAwayIsLimited(t *testing.T) {
 	t.Parallel()
-	for limit, reason := range map[events.Limits]events.Reason{
-		{CPU: events.Millis(300 * time.Millisecond)}:                                            events.ReasonCPU,
-		{CPU: events.Millis(time.Minute), Wall: events.Millis(500 * time.Millisecond)}:          events.ReasonTimeout,
-		{CPU: events.Millis(time.Minute), Wall: events.Millis(2 * time.Minute), HeapMB: 1 << 5}: events.ReasonMemory,
+	for limit, reason := range map[workers.Limits]events.Reason{
+		{CPU: workers.Millis(300 * time.Millisecond)}:                                             events.ReasonCPU,
+		{CPU: workers.Millis(time.Minute), Wall: workers.Millis(500 * time.Millisecond)}:          events.ReasonTimeout,
+		{CPU: workers.Millis(time.Minute), Wall: workers.Millis(2 * time.Minute), HeapMB: 1 << 5}: events.ReasonMemory,
 	} {
 		b := newBench(t)
 		code := `for (;;);`
@@ -172,7 +173,7 @@ func TestTurnThatIsAwayIsLimited(t *testing.T) {
 	}
 }
 
-func w2() *events.Worker { return worker("w2", `export default { task: () => 1 }`) }
+func w2() *workers.Worker { return worker("w2", `export default { task: () => 1 }`) }
 
 // A turn that V8 does not end, and that comes back when its thread has ended, leaves nothing behind.
 func TestTurnThatComesBackAfterItsThread(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // echoes answer each request with "ok", and each call with its arguments.
@@ -60,7 +60,7 @@ func TestAnswersWhoseTurnsGoAway(t *testing.T) {
 				return new Response("done");
 			} }`)
 			w.Services = map[string]string{"OTHER": "other"}
-			w.Limits = events.Limits{CPU: events.Millis(time.Minute), Wall: events.Millis(patience)}
+			w.Limits = workers.Limits{CPU: workers.Millis(time.Minute), Wall: workers.Millis(patience)}
 			o := b.start(w, fetch("POST", "http://w/", "some text"))
 			for !o.isOver() {
 				require.Nil(t, b.run(quick(), task("null")).end.Failure)
@@ -93,7 +93,7 @@ func TestLostRunsHoldNothing(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			beside := of("beta", kvWorker(`export default { async fetch(r, env) { await env.KV.get("never") } }`))
-			beside.Limits.Wall = events.Millis(patience)
+			beside.Limits.Wall = workers.Millis(patience)
 			waits := b.start(beside, fetch("GET", "http://w/", ""))
 			require.Eventually(t, func() bool { return b.pool.holdings.of("beta") > 0 }, patience, time.Millisecond)
 			keys := `["large"]`
@@ -105,7 +105,7 @@ func TestLostRunsHoldNothing(t *testing.T) {
 				` + c.code + `
 			} }`)
 			if c.code == strays {
-				w.Limits.CPU = events.Millis(150 * time.Millisecond) // enough for the answers, and less than strays takes
+				w.Limits.CPU = workers.Millis(150 * time.Millisecond) // enough for the answers, and less than strays takes
 			}
 			culprit := b.start(w, fetch("GET", "http://w/", ""))
 			for !c.thread && !culprit.isOver() {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // message is an event of a batch: body and, if there is one, content type.
@@ -34,7 +35,7 @@ func (b *bench) batch(js string, batch ...*events.Event) *outcome {
 	return b.batchOf(worker("w", "export default { async queue(batch, env, ctx) {"+js+"} }"), batch...)
 }
 
-func (b *bench) batchOf(w *events.Worker, batch ...*events.Event) *outcome {
+func (b *bench) batchOf(w *workers.Worker, batch ...*events.Event) *outcome {
 	b.t.Helper()
 	w.Queue = true
 	o := b.startBatch(w, batch)
@@ -126,7 +127,7 @@ func TestMessagesDecide(t *testing.T) {
 		for js, want := range cases {
 			w := worker("w", "export default { async queue(batch, env, ctx) { const m = batch.messages; "+js+"} }")
 			if strings.Contains(want, "timeout") {
-				w.Limits.Wall = events.Millis(300 * time.Millisecond)
+				w.Limits.Wall = workers.Millis(300 * time.Millisecond)
 			} else if strings.Contains(want, "cpu") {
 				w.Limits = short
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // busy is JavaScript that keeps a processor busy for ms milliseconds.
@@ -18,10 +19,10 @@ func busy(ms int) string {
 }
 
 // intervals is a persistent worker that keeps its thread busy between events, with many timers of the module.
-func intervals(name string, ms int) *events.Worker {
+func intervals(name string, ms int) *workers.Worker {
 	w := worker(name, `for (let i = 0; i < 400; i++) setInterval(() => `+busy(ms)+`, 1);
 		export default { task: () => 1 }`)
-	w.Mode = events.Persistent
+	w.Mode = workers.Persistent
 	return w
 }
 
@@ -66,7 +67,7 @@ func TestSendsBetweenEventsAreLimited(t *testing.T) {
 	w := worker("w", `let refused = 0, jobs;
 		for (let i = 0; i < 20; i++) setInterval(() => jobs && jobs.send(1).catch(() => refused++), 1);
 		export default { task(event, env) { jobs = env.JOBS; return refused } }`)
-	w.Mode, w.Queues, w.Limits.Sends = events.Persistent, map[string]string{"JOBS": "jobs"}, 10
+	w.Mode, w.Queues, w.Limits.Sends = workers.Persistent, map[string]string{"JOBS": "jobs"}, 10
 	began := time.Now()
 	require.Nil(t, b.run(w, task("null")).end.Failure)
 	require.Eventually(t, func() bool { return string(b.run(w, task("null")).reply.Body) != `{"success":true,"data":0}` },
@@ -87,7 +88,7 @@ func TestLimitsOfOthersAreKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	stuck := worker("stuck", `export default { task: () => new Promise((r) => setTimeout(r, 1e8)) }`)
-	stuck.Owner, stuck.Limits.Wall = "other", events.Millis(300*time.Millisecond)
+	stuck.Owner, stuck.Limits.Wall = "other", workers.Millis(300*time.Millisecond)
 	sleeps := worker("sleeps", `export default { task: () => new Promise((r) => setTimeout(r, 30)) }`)
 	sleeps.Owner = "other"
 	waits := b.begin(stuck, task("null"))
@@ -108,7 +109,7 @@ func TestQueuedCallsTakeTurns(t *testing.T) {
 	th := &thread{pool: &Pool{source: b}}
 	var order []string
 	add := func(owner string, n int, cost time.Duration) {
-		r := &run{attempt: &lifecycle.Attempt{Worker: &events.Worker{Owner: owner}}}
+		r := &run{attempt: &lifecycle.Attempt{Worker: &workers.Worker{Owner: owner}}}
 		for range n {
 			th.queuedCalls.add(queuedCall{run: r, do: func(t *thread) {
 				order = append(order, owner)

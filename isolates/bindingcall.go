@@ -8,6 +8,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
@@ -23,7 +24,7 @@ func (r *run) callBinding(t *thread, in *v8x.Commands) {
 	}
 	call, slots, err := r.session.Begin(in, r.attempt.Worker)
 	keeps, stored := in.Bool(), in.Number() // the answer's body stays in Go; what Go keeps is the body of the call, or -1
-	if err == nil && call.Binding.Kind == events.BindingService {
+	if err == nil && call.Binding.Kind == workers.BindingService {
 		r.callService(t, c, call, n)
 		return
 	}
@@ -171,7 +172,8 @@ func (r *run) beginService(t *thread, name, method string, size int) (*lifecycle
 	if own {
 		c.Version = w.Version
 	}
-	span := r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.ServiceUse, Binding: events.BindingService, Method: method,
+	span := r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.ServiceUse, Binding: workers.BindingService,
+		Method: method,
 		Target: name, To: target.Worker})
 	if span != nil {
 		c.Trace = new(span.Context())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // noCalls is the part of a Host whose workers have no bindings with methods.
@@ -47,7 +48,7 @@ func (b *bench) Call(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, 
 		}
 		return lifecycle.Answer{Texts: []string{""}, Body: make([]byte, 10<<20)}, nil
 	}
-	if c.Binding.Kind == events.BindingObjects && c.Texts[0] == "object" {
+	if c.Binding.Kind == workers.BindingObjects && c.Texts[0] == "object" {
 		a := lifecycle.Answer{Texts: []string{`{"key":"object","version":"v","size":4,"etag":"e","uploaded":1,"http":{"contentType":"a/b"},"custom":{"k":"v"},"sums":{}}`}}
 		if c.Method == "get" {
 			a.Texts, a.Body = append(a.Texts, "body"), []byte("data")
@@ -58,7 +59,7 @@ func (b *bench) Call(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, 
 		c.Binding.Value, c.Method, strings.Join(c.Texts, ","))}, nil
 }
 
-func kvWorker(code string) *events.Worker {
+func kvWorker(code string) *workers.Worker {
 	w := worker("w", code)
 	w.KV = map[string]string{"KV": "space"}
 	return w
@@ -83,7 +84,7 @@ func TestBindingBudget(t *testing.T) {
 		const failed = all.filter((x) => x.status === "rejected");
 		return Response.json([all.length - failed.length, failed.length, failed[0].reason.message]);
 	} }`)
-	w.Limits.CPU = events.Millis(60e9)
+	w.Limits.CPU = workers.Millis(60e9)
 	for range 2 {
 		o := b.run(w, fetch("GET", "http://w/", ""))
 		require.JSONEq(t, `[1000, 9000, "too many calls of kv bindings: at most 1000 per event"]`, string(o.reply.Body), o.end.Failure)
@@ -114,7 +115,7 @@ func TestBindingCallEndsWithItsRun(t *testing.T) {
 		for (let i = 0; i < 100; i++) env.KV.get("never").catch(() => {});
 		return new Response(await env.KV.get("never"));
 	} }`)
-	w.Limits.Wall = events.Millis(300e6)
+	w.Limits.Wall = workers.Millis(300e6)
 	o := b.run(w, fetch("GET", "http://w/", ""))
 	require.Equal(t, events.ReasonTimeout, o.end.Failure.Reason)
 	require.Eventually(t, func() bool {
@@ -148,7 +149,7 @@ func TestBindingForged(t *testing.T) {
 	require.Equal(t, "TypeError TypeError TypeError TypeError TypeError 0undefined", string(o.reply.Body))
 }
 
-func objectsWorker(code string) *events.Worker {
+func objectsWorker(code string) *workers.Worker {
 	w := worker("w", code)
 	w.Objects = map[string]string{"R2": "files"}
 	return w
@@ -162,7 +163,7 @@ func TestObjectsBudget(t *testing.T) {
 		const failed = all.filter((x) => x.status === "rejected");
 		return Response.json([all.length - failed.length, failed.length, failed[0].reason.message]);
 	} }`)
-	w.Limits.CPU = events.Millis(60e9)
+	w.Limits.CPU = workers.Millis(60e9)
 	o := b.run(w, fetch("GET", "http://w/", ""))
 	require.JSONEq(t, `[100, 9900, "too many calls of objects bindings: at most 100 per event"]`, string(o.reply.Body), o.end.Failure)
 	require.LessOrEqual(t, b.mostCalling, 3)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // reading is a fetch event whose requester takes the body in chunks.
@@ -157,7 +158,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 			b := newBench(t)
 			w := worker("w", source+tc.code)
 			if name == "never" {
-				w.Limits.Wall = events.Millis(200 * time.Millisecond)
+				w.Limits.Wall = workers.Millis(200 * time.Millisecond)
 			}
 			o := b.start(w, reading("", 1<<20))
 			o.wait(t, o.replied)
@@ -280,7 +281,7 @@ func TestBodyLargerThanTheHeap(t *testing.T) {
 	b := newBench(t)
 	b.cpu = ample
 	w := worker("w", source+`return new Response(chunks(2000, 65536, 0)) } }`)
-	w.Limits.HeapMB, w.Limits.CPU = 16, events.Millis(30*time.Second)
+	w.Limits.HeapMB, w.Limits.CPU = 16, workers.Millis(30*time.Second)
 	o := b.start(w, reading("", 1<<20))
 	o.wait(t, o.replied)
 	size := 0
@@ -389,7 +390,7 @@ func TestBodiesBothWays(t *testing.T) {
 	e := partly(parts...)
 	e.Requester = &events.Requester{Credit: 1 << 20}
 	w := worker("w", `export default { fetch: r => new Response(r.body) }`)
-	w.Limits.HeapMB, w.Limits.CPU = 16, events.Millis(30*time.Second)
+	w.Limits.HeapMB, w.Limits.CPU = 16, workers.Millis(30*time.Second)
 	o := b.start(w, e)
 	o.wait(t, o.replied)
 	size := 0

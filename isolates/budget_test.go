@@ -10,15 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // hoard keeps 10 MB in its module's state, and so in its idle context.
 const hoard = `const kept = []; export default { fetch() { kept.length = 0; for (let i = 0; i < 10; i++) kept.push(new Array(131072).fill(i + 0.5)); return new Response("ok") } }`
 
-func hungryOwner(owner, code string) *events.Worker {
+func hungryOwner(owner, code string) *workers.Worker {
 	w := worker("w", code)
 	w.Owner = owner
-	w.Limits.CPU = events.Millis(10 * time.Second)
+	w.Limits.CPU = workers.Millis(10 * time.Second)
 	return w
 }
 
@@ -113,19 +114,19 @@ func TestPolicy(t *testing.T) {
 	slow := hungryOwner("acme", `export default { fetch(r) { if (r.url.endsWith("loop")) for (;;); return new Promise(done => setTimeout(() => done(new Response("ok")), 50)) } }`)
 	require.Nil(t, b.run(slow, fetch("GET", "http://x/", "")).end.Failure)
 	b.pool.SetPolicy("acme",
-		events.Policy{MaxIsolates: 1, Ceilings: events.Limits{CPU: events.Millis(20 * time.Millisecond),
-			Wall: events.Millis(40 * time.Second)}})
+		workers.Policy{MaxIsolates: 1, Ceilings: workers.Limits{CPU: workers.Millis(20 * time.Millisecond),
+			Wall: workers.Millis(40 * time.Second)}})
 	o := b.run(slow, fetch("GET", "http://x/loop", ""))
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 	require.Contains(t, o.end.Failure.Message, "CPU time limit of 20ms")
-	b.pool.SetPolicy("acme", events.Policy{Ceilings: events.Limits{Wall: events.Millis(30 * time.Millisecond)}})
+	b.pool.SetPolicy("acme", workers.Policy{Ceilings: workers.Limits{Wall: workers.Millis(30 * time.Millisecond)}})
 	o = b.run(slow, fetch("GET", "http://x/", ""))
 	require.Contains(t, o.end.Failure.Message, "wall-clock limit of 30ms")
-	b.pool.SetPolicy("acme", events.Policy{MaxIsolates: 1})
+	b.pool.SetPolicy("acme", workers.Policy{MaxIsolates: 1})
 	var all []*outcome
 	for range 4 {
 		w := *slow
-		w.Mode = events.Oneshot
+		w.Mode = workers.Oneshot
 		all = append(all, b.start(&w, fetch("GET", "http://x/", "")))
 	}
 	for _, o := range all {
@@ -134,6 +135,6 @@ func TestPolicy(t *testing.T) {
 		n, _ := b.pool.use("acme")
 		require.LessOrEqual(t, n, int64(1))
 	}
-	b.pool.SetPolicy("acme", events.Policy{})
+	b.pool.SetPolicy("acme", workers.Policy{})
 	require.Nil(t, b.pool.policies.of("acme"))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Checker checks before a deploy whether modules load. It has its own pinned thread.
@@ -49,7 +50,7 @@ func (c *Checker) LostThread() bool {
 // Check evaluates the module of w in a fresh context and returns which handlers it has. Of a module with a queue
 // handler, Task is among the kinds only if it has a task handler too. The error is an *events.Failure when the module
 // does not load or has no handler.
-func (c *Checker) Check(ctx context.Context, w *events.Worker) (events.Handlers, error) {
+func (c *Checker) Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error) {
 	a := &lifecycle.Attempt{Worker: w, Number: 1}
 	end := make(chan *lifecycle.End, 1)
 	c.mu.Lock()
@@ -62,7 +63,7 @@ func (c *Checker) Check(ctx context.Context, w *events.Worker) (events.Handlers,
 		c.warn(a, e)
 		return handlers(a, e)
 	case <-ctx.Done():
-		return events.Handlers{}, fmt.Errorf("check of %s: %w", w.Target(), ctx.Err())
+		return workers.Handlers{}, fmt.Errorf("check of %s: %w", w.Target(), ctx.Err())
 	}
 }
 
@@ -95,7 +96,7 @@ func (c *Checker) warn(a *lifecycle.Attempt, e *lifecycle.End) {
 	}
 	for _, u := range uncalled {
 		// The check itself does not use the mode persistent.
-		if bits&u.bit != 0 && (u.bit < hooksUncalled || a.Worker.Mode != events.Persistent) {
+		if bits&u.bit != 0 && (u.bit < hooksUncalled || a.Worker.Mode != workers.Persistent) {
 			c.host.Log(events.LogLine{
 				Time: time.Now(), Owner: a.Worker.Owner, Worker: a.Worker.Name, Version: a.Worker.Version, Level: "warn",
 				Text: fmt.Sprintf("nothing calls %s(), which the default export has: %s", u.name, u.advice),
@@ -110,7 +111,7 @@ const (
 	entrypoints  = 16384
 )
 
-func handlers(a *lifecycle.Attempt, e *lifecycle.End) (has events.Handlers, err error) {
+func handlers(a *lifecycle.Attempt, e *lifecycle.End) (has workers.Handlers, err error) {
 	if e.Failure != nil {
 		return has, e.Failure
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // lines is a host that keeps what is logged.
@@ -33,32 +34,32 @@ func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
 	c, err := OpenChecker(h, nil, nil)
 	require.NoError(t, err)
 	defer c.Close()
-	check := func(code string, mode events.Mode) (events.Handlers, error) {
+	check := func(code string, mode workers.Mode) (workers.Handlers, error) {
 		h.text = nil
 		w := worker("w", code)
 		w.Mode = mode
 		return c.Check(t.Context(), w)
 	}
-	has, err := check(`export default { task() {}, async email() {}, tail() {}, connect: 1, helper() {}, onIdle() {} }`, events.Pinned)
+	has, err := check(`export default { task() {}, async email() {}, tail() {}, connect: 1, helper() {}, onIdle() {} }`, workers.Pinned)
 	require.NoError(t, err)
-	require.Equal(t, events.Handlers{Kinds: []events.Kind{events.Task}}, has)
+	require.Equal(t, workers.Handlers{Kinds: []events.Kind{events.Task}}, has)
 	require.Equal(t, []string{
 		"warn acme/w nothing calls email(), which the default export has: a worker gets fetch, task and scheduled events",
 		"warn acme/w nothing calls tail(), which the default export has: a worker's output is on the NATS subject pinwheel.logs.OWNER.WORKER",
 		`warn acme/w nothing calls onIdle(), which the default export has: the mode persistent calls it: say "mode": "persistent" in the manifest`,
 	}, h.text)
-	has, err = check(`export default { queue() {}, fetch() {} }`, events.Pinned)
+	has, err = check(`export default { queue() {}, fetch() {} }`, workers.Pinned)
 	require.NoError(t, err)
-	require.Equal(t, events.Handlers{Kinds: []events.Kind{events.Fetch}, Queue: true}, has)
+	require.Equal(t, workers.Handlers{Kinds: []events.Kind{events.Fetch}, Queue: true}, has)
 	require.Empty(t, h.text)
-	has, err = check(`export default { queue() {}, task() {} }`, events.Pinned)
+	has, err = check(`export default { queue() {}, task() {} }`, workers.Pinned)
 	require.NoError(t, err, "a deploy refuses it")
-	require.Equal(t, events.Handlers{Kinds: []events.Kind{events.Task}, Queue: true}, has)
-	_, err = check(`export default { email() {} }`, events.Pinned)
+	require.Equal(t, workers.Handlers{Kinds: []events.Kind{events.Task}, Queue: true}, has)
+	_, err = check(`export default { email() {} }`, workers.Pinned)
 	require.ErrorContains(t, err, "no handler")
 	require.Len(t, h.text, 1, "it says why that is none")
-	for code, mode := range map[string]events.Mode{
-		`export default { task() {}, onIdle() {}, onTerminate() {} }`: events.Persistent, `export default { task() {} }`: events.Pinned,
+	for code, mode := range map[string]workers.Mode{
+		`export default { task() {}, onIdle() {}, onTerminate() {} }`: workers.Persistent, `export default { task() {} }`: workers.Pinned,
 	} {
 		_, err = check(code, mode)
 		require.NoError(t, err)
@@ -66,13 +67,13 @@ func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
 	}
 	// Unknown properties may be anything. Workers that run are not asked for them.
 	odd := `export default new Proxy({ task() { return "ok" } }, { get(o, name) { if (name in o || ["fetch", "scheduled"].includes(name)) return o[name]; throw new Error(name) } })`
-	has, err = check(odd, events.Pinned)
+	has, err = check(odd, workers.Pinned)
 	require.NoError(t, err)
 	require.Equal(t, []events.Kind{events.Task}, has.Kinds)
 	require.Empty(t, h.text)
 	require.Equal(t, "ok", newBench(t).task(odd, "1")["data"])
 	for _, u := range uncalled {
-		_, err = check(`class X { fetch() {} `+u.name+`() {} } export default new X()`, events.Pinned)
+		_, err = check(`class X { fetch() {} `+u.name+`() {} } export default new X()`, workers.Pinned)
 		require.NoError(t, err)
 		require.Len(t, h.text, 1, u.name)
 		require.Contains(t, h.text[0], "nothing calls "+u.name+"()")

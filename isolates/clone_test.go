@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Clones that do not end or do not fit end their event, and nothing else. Without the tag `hostile` half of them run.
@@ -32,9 +33,9 @@ func TestHostileClones(t *testing.T) {
 			code := codes[name]
 			b := newBench(t)
 			w := worker("w", `const keep = []; export default { task() { `+code+` } }`)
-			w.Limits = events.Limits{CPU: events.Millis(250 * time.Millisecond), HeapMB: 64}
+			w.Limits = workers.Limits{CPU: workers.Millis(250 * time.Millisecond), HeapMB: 64}
 			if strings.Contains(code, "for (;;);") { // it takes no memory
-				w.Limits.CPU = events.Millis(50 * time.Millisecond)
+				w.Limits.CPU = workers.Millis(50 * time.Millisecond)
 			}
 			f := b.run(w, task("{}")).end.Failure
 			require.NotNil(t, f)
@@ -58,7 +59,7 @@ func BenchmarkStructuredClone(b *testing.B) {
 		b.Run(bm.name, func(b *testing.B) {
 			bench := newBench(b)
 			w := worker("w", `const value = `+bm.value+`; export default { task({ payload }) { for (let i = 0; i < payload; i++) structuredClone(value) } }`)
-			w.Limits = events.Limits{CPU: events.Millis(time.Minute), Wall: events.Millis(time.Minute)}
+			w.Limits = workers.Limits{CPU: workers.Millis(time.Minute), Wall: workers.Millis(time.Minute)}
 			bench.run(w, task("1"))
 			for b.Loop() {
 				require.Nil(b, bench.run(w, task("20")).end.Failure)

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -62,7 +62,7 @@ func (c *CodeStats) add(o CodeStats) {
 }
 
 // get returns the code of w, or nil if there is none. The bytes never change.
-func (c *codeCache) get(w *events.Worker) []byte {
+func (c *codeCache) get(w *workers.Worker) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.byKey[releaseOf(w)]
@@ -84,7 +84,7 @@ func (c *codeCache) get(w *events.Worker) []byte {
 const leastCode = 8 << 10
 
 // wants reports whether code of w would be kept.
-func (c *codeCache) wants(w *events.Worker) bool {
+func (c *codeCache) wants(w *workers.Worker) bool {
 	if len(w.Code) < leastCode {
 		return false
 	}
@@ -98,7 +98,7 @@ func (c *codeCache) wants(w *events.Worker) bool {
 }
 
 // put keeps data for w. It removes the least recently used entries when the cache exceeds its limit.
-func (c *codeCache) put(w *events.Worker, data []byte) {
+func (c *codeCache) put(w *workers.Worker, data []byte) {
 	code := &cachedCode{key: releaseOf(w), text: w.Code, data: data}
 	if data == nil || code.size() > c.limit/4 {
 		return
@@ -126,7 +126,7 @@ func (c *codeCache) clear() {
 }
 
 // reject removes the code of w, which V8 did not accept.
-func (c *codeCache) reject(w *events.Worker) {
+func (c *codeCache) reject(w *workers.Worker) {
 	c.rejected.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // counting has functions that are compiled only during an event, and reports where it throws.
@@ -31,7 +31,7 @@ export default {
 // other makes the thread of b drop its only isolate.
 func other(b *bench) { b.run(owned("other", `export default { task() {} }`+long), task("{}")) }
 
-func owned(owner, code string) *events.Worker {
+func owned(owner, code string) *workers.Worker {
 	w := worker("w", code)
 	w.Owner = owner
 	return w
@@ -129,7 +129,7 @@ func TestKeptCodeIsBounded(t *testing.T) {
 	t.Parallel()
 	const size = 2 * leastCode
 	c := newCodeCache(10 * size)
-	version := func(i int) *events.Worker {
+	version := func(i int) *workers.Worker {
 		w := owned("acme", strings.Repeat("x", size/2))
 		w.Version = fmt.Sprint(i)
 		return w

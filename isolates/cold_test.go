@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // BenchmarkCold measures the first event of a worker for which the thread has no isolate: a new isolate, a new context,
@@ -26,12 +26,12 @@ func BenchmarkCold(b *testing.B) {
 		}{{"source", 0}, {"cache", 64 << 20}} {
 			b.Run(size.name+"/"+from.name, func(b *testing.B) {
 				bench := newBench(b, func(c *Config) { c.MaxIsolates, c.CodeCacheBytes = 1, from.bytes })
-				var owners [2]*events.Worker // each evicts the other
+				var owners [2]*workers.Worker // each evicts the other
 				for i := range owners {
 					w := worker("w", size.code)
 					w.Owner = fmt.Sprint("owner", i)
 					// The CPU time of a cold start depends on the state of the machine's caches.
-					w.Limits = events.Limits{CPU: 1000}
+					w.Limits = workers.Limits{CPU: 1000}
 					owners[i] = w
 					bench.run(w, fetch("GET", "http://x/", ""))
 				}

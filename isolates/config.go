@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 )
@@ -56,7 +56,7 @@ type Config struct {
 	// Secrets returns the values of the secrets that a worker names. It is called only for workers that name some, for
 	// each of their events, by the threads: it must not block. With an error, which must not quote a value, the event
 	// fails. nil = no worker may name secrets.
-	Secrets func(w *events.Worker) (*Secrets, error)
+	Secrets func(w *workers.Worker) (*Secrets, error)
 	// Note has the worker that each thread is in V8 for. nil = no process reads it.
 	Note *crashnote.Note
 	// OnContext is called when a context is made, discarded or evicted, by its thread: it must not block. nil = no calls.

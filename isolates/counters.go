@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Reasons for which a context is discarded, in addition to the reasons of failures.
@@ -65,8 +66,8 @@ const (
 // ContextChange tells what became of a context.
 type ContextChange struct {
 	What   string // a constant above
-	Worker *events.Worker
-	Mode   events.Mode
+	Worker *workers.Worker
+	Mode   workers.Mode
 	Uses   int    // events that began in it
 	Reason string // of a discard
 }

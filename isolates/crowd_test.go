@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // turnsOf runs an event of each of n workers of one owner, one after the other, and returns how many found a warm
@@ -19,7 +20,7 @@ func turnsOf(b *bench, n int, code string) (warm int) {
 	b.t.Helper()
 	for i := range n {
 		w := worker(fmt.Sprint("w", i), code)
-		w.Limits.CPU = events.Millis(10 * time.Second)
+		w.Limits.CPU = workers.Millis(10 * time.Second)
 		o := b.run(w, fetch("GET", "http://x/", ""))
 		require.Nil(b.t, o.end.Failure)
 		if o.end.Warm {
@@ -32,7 +33,7 @@ func turnsOf(b *bench, n int, code string) (warm int) {
 // Workers of one owner that take turns stay warm, however many they are, and whatever their modules hold.
 func TestWorkersInTurnAreWarm(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []events.Mode{events.Pinned, events.Shared} {
+	for _, mode := range []workers.Mode{workers.Pinned, workers.Shared} {
 		for name, code := range map[string]string{
 			"small": `export default { fetch: () => new Response("ok") }`,
 			"large": `const kept = []; for (let i = 0; i < 10; i++) kept.push(new Array(131072).fill(i + 0.5)); export default { fetch: () => new Response("ok") }`,
@@ -70,9 +71,9 @@ func holds(mb int) string {
 		} }`, mb)
 }
 
-func patient(name string, mb int) *events.Worker {
+func patient(name string, mb int) *workers.Worker {
 	w := worker(name, holds(mb))
-	w.Limits.CPU = events.Millis(10 * time.Second)
+	w.Limits.CPU = workers.Millis(10 * time.Second)
 	return w
 }
 
@@ -102,7 +103,7 @@ func TestWarmCallBesideNeighboursThatGrew(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	small, large := patient("small", 0), patient("large", 0)
-	for _, w := range []*events.Worker{small, large} {
+	for _, w := range []*workers.Worker{small, large} {
 		require.Nil(t, b.run(w, asked("/own/0")).end.Failure)
 	}
 	b.awaitIdle(1, map[string]int{"acme": 2})
@@ -123,7 +124,7 @@ func TestRunBesideNeighboursThatGrow(t *testing.T) {
 	b := newBench(t, loopback)
 	port, reached, open := gate(t)
 	small, large := patient("small", 0), patient("large", 0)
-	for _, w := range []*events.Worker{small, large} {
+	for _, w := range []*workers.Worker{small, large} {
 		require.Nil(t, b.run(w, asked("/own/0")).end.Failure)
 	}
 	waits := b.start(small, asked("/wait/60/%d", port))
@@ -162,7 +163,7 @@ func TestGarbageOfNeighboursIsCollectedBefore(t *testing.T) {
 	tidy, messy := patient("tidy", 0), patient("messy", 0)
 	for i := 0; b.pool.Stats().Collections == 0; i++ {
 		require.Less(t, i, 100)
-		for _, w := range []*events.Worker{tidy, messy} {
+		for _, w := range []*workers.Worker{tidy, messy} {
 			o := b.run(w, asked("/own/%d", map[string]int{"messy": 24}[w.Name]))
 			require.Nil(t, o.end.Failure)
 			require.Equal(t, i > 0, o.end.Warm, "who has garbage only goes nowhere")
@@ -177,12 +178,12 @@ func TestGarbageOfNeighboursIsCollectedBefore(t *testing.T) {
 func TestManyWorkersLeaveOthersWarm(t *testing.T) {
 	t.Parallel()
 	small := `export default { fetch: () => new Response("ok") }`
-	for mode, workers := range map[events.Mode]struct {
+	for mode, list := range map[workers.Mode]struct {
 		n    int
 		code string
 	}{
-		events.Pinned: {12, holds(17)}, // each has its own isolate
-		events.Shared: {20, small},     // two have one
+		workers.Pinned: {12, holds(17)}, // each has its own isolate
+		workers.Shared: {20, small},     // two have one
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBench(t, func(c *Config) {
@@ -201,7 +202,7 @@ func TestManyWorkersLeaveOthersWarm(t *testing.T) {
 			}
 			quiet()
 			for range 2 {
-				turnsOf(b, workers.n, workers.code)
+				turnsOf(b, list.n, list.code)
 			}
 			require.Equal(t, 3, quiet())
 			n, _ := b.pool.use("acme")
@@ -272,7 +273,7 @@ func TestOwnerAtItsShareGoesOn(t *testing.T) {
 // Nothing of a removed worker stays, whatever else its owner has.
 func TestRemovedWorkersLeaveNothing(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []events.Mode{events.Pinned, events.Shared} {
+	for _, mode := range []workers.Mode{workers.Pinned, workers.Shared} {
 		b := newBench(t)
 		b.mode = mode
 		turnsOf(b, 3, `export default { fetch: () => new Response("ok") }`)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // ignored returns all code points that UTS 46 ignores.
@@ -47,7 +48,7 @@ func TestLongDomains(t *testing.T) {
 		return { wrong, composed: parse("a\u0301".repeat(250)), shrunk: parse("%C2%AD".repeat(20000) + "é"), ascii: parse("a".repeat(60000)),
 			letters: parse("é".repeat(60000)), puny: parse("xn--" + "a".repeat(60000)), labels: parse("é.".repeat(30000)) };
 	} }`)
-	w.Limits.CPU = events.Millis(time.Minute)
+	w.Limits.CPU = workers.Millis(time.Minute)
 	o := b.run(w, task(string(payload)))
 	require.Nil(t, o.end.Failure)
 	require.JSONEq(t, `{"success": true, "data": {"wrong": [], "composed": 256, "shrunk": 7, "ascii": 60000, "letters": 0, "puny": 0, "labels": 0}}`, string(o.reply.Body))

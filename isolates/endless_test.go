@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/endless"
 )
 
@@ -46,7 +47,7 @@ func TestEndlessLoops(t *testing.T) {
 func (b *bench) endless(t *testing.T, s endless.Shape) {
 	t.Helper()
 	w := worker("endless", "export default { task() { "+s.Code+" } }")
-	w.Limits = events.Limits{CPU: events.Millis(200 * time.Millisecond), Wall: events.Millis(patience), HeapMB: 64}
+	w.Limits = workers.Limits{CPU: workers.Millis(200 * time.Millisecond), Wall: workers.Millis(patience), HeapMB: 64}
 	o := b.start(w, task("null"))
 	o.wait(t, o.ended)
 	require.NotNil(t, o.end.Failure, "%s, in %s", s.Body, s.Loop)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // A worker imports env from "cloudflare:workers", at the top level and in any function, in every mode.
@@ -82,7 +83,7 @@ func TestImportOfWaitUntil(t *testing.T) {
 func TestWaitUntilOfAnEventThatIsOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.mode = events.Persistent
+	b.mode = workers.Persistent
 	w := worker("w", `
 		import { waitUntil } from "cloudflare:workers";
 		let go; const gate = new Promise((done) => { go = done });
@@ -218,7 +219,7 @@ func TestCheckOfClasses(t *testing.T) {
 	c, err := OpenChecker(h, nil, nil)
 	require.NoError(t, err)
 	defer c.Close()
-	for code, want := range map[string]events.Handlers{
+	for code, want := range map[string]workers.Handlers{
 		`import { WorkerEntrypoint } from "cloudflare:workers"; export default class extends WorkerEntrypoint { fetch() {} scheduled() {} }`: {Kinds: []events.Kind{events.Fetch, events.Scheduled}, Entrypoints: true},
 		`import { WorkerEntrypoint } from "cloudflare:workers"; export default class extends WorkerEntrypoint { other() {} }`:                {Entrypoints: true},
 		`import { WorkerEntrypoint } from "cloudflare:workers"; export class Named extends WorkerEntrypoint { other() {} }`:                  {Entrypoints: true},
@@ -265,7 +266,7 @@ func TestHostileNamesOfCloudflare(t *testing.T) {
 			w := worker("w", codes[name])
 			const limit = 200 * time.Millisecond
 			b.pool.loadCPU = limit // some are called while the module loads
-			w.Limits = events.Limits{CPU: events.Millis(limit), HeapMB: 32}
+			w.Limits = workers.Limits{CPU: workers.Millis(limit), HeapMB: 32}
 			f := b.run(w, task("null")).end.Failure
 			require.NotNil(t, f)
 			require.Contains(t, []events.Reason{events.ReasonCPU, events.ReasonMemory, events.ReasonException}, f.Reason, "%v",

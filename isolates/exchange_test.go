@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Bodies of requests, of any kind, stay in JavaScript until they are written.
@@ -55,7 +55,7 @@ func TestRequestBodies(t *testing.T) {
 		out.push(await long.catch((e) => e));
 		return out;
 	} }`)
-	w.Limits.CPU = events.Millis(20 * time.Second)
+	w.Limits.CPU = workers.Millis(20 * time.Second)
 	o := b.run(w, task(fmt.Sprintf("%q", s.URL)))
 	require.Nil(t, o.end.Failure, "%v", b.lines())
 	want := []string{}
@@ -97,7 +97,7 @@ func TestResponsesWaitForTheirReader(t *testing.T) {
 	w := worker("reads",
 		`export default { async task(event) { const r = await fetch(event.payload); await scheduler.wait(20); let n = 0, wait = 0;
 		for await (const chunk of r.body) { n += chunk.length; if (wait++ % 50 === 0) await scheduler.wait(1) } return n } }`)
-	w.Limits.CPU = events.Millis(20 * time.Second)
+	w.Limits.CPU = workers.Millis(20 * time.Second)
 	o = b.run(w, task(fmt.Sprintf("%q", s.URL)))
 	require.Nil(t, o.end.Failure)
 	require.Equal(t, fmt.Sprintf(`{"success":true,"data":%d}`, 40<<20), string(o.reply.Body))

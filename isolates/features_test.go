@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -90,7 +90,7 @@ func TestGlobalsOfFeatures(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			w := worker("w", `export default { async task() { const result = await (async () => { `+withReturn(code)+` })(); return String(result); } }`)
-			w.Limits = events.Limits{CPU: events.Millis(20 * time.Second), Wall: events.Millis(patience)}
+			w.Limits = workers.Limits{CPU: workers.Millis(20 * time.Second), Wall: workers.Millis(patience)}
 			o := b.run(w, task("{}"))
 			require.NotNil(t, o.reply, "%v %s", o.end.Failure, b.lines())
 			var reply struct{ Data string }

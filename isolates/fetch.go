@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
@@ -114,7 +114,7 @@ func (f *fetches) begin(t *thread, r *run, in *v8x.Commands) {
 	if again := in.Bool(); !again { // following a redirect is not a new subrequest
 		f.made++
 	}
-	by := events.Binding{Kind: events.BindingKind(in.Text()), Name: in.Text()} // without a kind: a server
+	by := workers.Binding{Kind: workers.BindingKind(in.Text()), Name: in.Text()} // without a kind: a server
 	if limit := r.limits.Subrequests; f.made > limit {
 		t.answer(r, c, true, fetchFailed(c, fmt.Errorf("too many subrequests: at most %d per event", limit)))
 		return
@@ -155,7 +155,7 @@ func (f *fetches) begin(t *thread, r *run, in *v8x.Commands) {
 // begin has what a binding names answer a request; without a kind, a server. size is what the request holds. It does
 // not wait for the answer.
 func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, r *run, q egress.Request,
-	by events.Binding, size int) error {
+	by workers.Binding, size int) error {
 	if err := t.pool.hold(r, callBytes); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, 
 	}
 	to, w := response{t, r, c}, r.attempt.Worker
 	switch by.Kind {
-	case events.BindingService:
+	case workers.BindingService:
 		if err := r.fetchService(ctx, to, q, by.Name, size, over); err != nil {
 			t.pool.drop(r, callBytes)
 			return err
@@ -195,7 +195,7 @@ func (c *call) begin(ctx context.Context, cancel context.CancelFunc, t *thread, 
 
 // propagate names the span of a subrequest in its headers, if the manifest of w lists the host, and if the handler has
 // not named another one. Any other host would learn which requests belong together.
-func (c *call) propagate(q *egress.Request, w *events.Worker) {
+func (c *call) propagate(q *egress.Request, w *workers.Worker) {
 	if c.span == nil || w.Trace == nil {
 		return
 	}

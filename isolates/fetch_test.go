@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // loopback lets fetch() reach test servers.
@@ -152,7 +153,7 @@ func TestParkedThreadIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	w := worker("w", `export default { fetch: () => new Response("a".repeat(2 ** 27).match(/a/g).length) }`)
-	w.Limits.CPU = events.Millis(time.Minute)
+	w.Limits.CPU = workers.Millis(time.Minute)
 	o := b.run(w, fetch("GET", "http://x/", ""))
 	require.NotNil(t, o.end.Failure)
 	require.Equal(t, events.ReasonMemory, o.end.Failure.Reason)

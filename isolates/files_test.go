@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 )
 
@@ -25,7 +25,7 @@ type testFiles struct {
 	gone               chan struct{} // closed when the reader of /endless has gone
 }
 
-func (f *testFiles) ServeFile(rw http.ResponseWriter, r *http.Request, w *events.Worker, follows bool) {
+func (f *testFiles) ServeFile(rw http.ResponseWriter, r *http.Request, w *workers.Worker, follows bool) {
 	f.asked.Add(1)
 	n := f.under.Add(1)
 	defer f.under.Add(-1)
@@ -72,9 +72,9 @@ func (f *testFiles) ServeFile(rw http.ResponseWriter, r *http.Request, w *events
 func withFiles(f *testFiles) func(*Config) { return func(c *Config) { c.Files = f } }
 
 // siteWorker has files, as env.ASSETS.
-func siteWorker(code string) *events.Worker {
+func siteWorker(code string) *workers.Worker {
 	w := worker("w", code)
-	w.Assets = &events.Assets{Directory: "dist", Binding: "ASSETS", Files: strings.Repeat("0", 64)}
+	w.Assets = &workers.Assets{Directory: "dist", Binding: "ASSETS", Files: strings.Repeat("0", 64)}
 	return w
 }
 
@@ -147,7 +147,7 @@ func TestRequestsForFilesAreSubrequests(t *testing.T) {
 		const out = await Promise.all(Array.from({ length: 10_000 }, () => env.ASSETS.fetch("http://h/held").then((r) => r.text(), (e) => e.message)));
 		return [out.filter((t) => t.startsWith("GET")).length, out.filter((t) => t === "fetch failed: too many subrequests: at most 20 per event").length];
 	} }`)
-	w.Limits.Subrequests, w.Limits.CPU = 20, events.Millis(20*time.Second)
+	w.Limits.Subrequests, w.Limits.CPU = 20, workers.Millis(20*time.Second)
 	o := b.start(w, task("1"))
 	require.Eventually(t, func() bool { return f.under.Load() == maxConcurrent }, patience, time.Millisecond)
 	close(f.hold)

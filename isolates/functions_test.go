@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -28,9 +28,9 @@ func TestFunctionsOfClosedContexts(t *testing.T) {
 }
 
 // manyFunctions makes a worker whose module has that many functions.
-func manyFunctions(owner string, n int) *events.Worker {
+func manyFunctions(owner string, n int) *workers.Worker {
 	w := worker("w", `export default { fetch: (r) => r ? new Response("ok") : [`+strings.Repeat("()=>0,", n)+`] }`)
-	w.Owner, w.Limits = owner, events.Limits{CPU: ample, HeapMB: 128}
+	w.Owner, w.Limits = owner, workers.Limits{CPU: ample, HeapMB: 128}
 	return w
 }
 

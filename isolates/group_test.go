@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // workerOf makes a worker of an owner.
-func workerOf(owner, code string) *events.Worker {
+func workerOf(owner, code string) *workers.Worker {
 	w := worker("w", code)
 	w.Owner = owner
 	w.Limits.CPU = ample
@@ -23,7 +23,7 @@ func workerOf(owner, code string) *events.Worker {
 // group puts owners into a group.
 func (b *bench) group(name string, owners ...string) {
 	for _, o := range owners {
-		b.pool.SetPolicy(o, events.Policy{Group: name})
+		b.pool.SetPolicy(o, workers.Policy{Group: name})
 	}
 }
 
@@ -43,7 +43,7 @@ func (b *bench) awaitIdle(isolates int, contexts map[string]int) {
 }
 
 // text runs an event and returns the body of its reply.
-func (b *bench) text(w *events.Worker) string {
+func (b *bench) text(w *workers.Worker) string {
 	b.t.Helper()
 	o := b.run(w, fetch("GET", "http://x/", ""))
 	require.Nil(b.t, o.end.Failure)
@@ -55,7 +55,7 @@ const countsCalls = `let n = 0; export default { fetch: () => new Response(Strin
 // Owners of a group share isolates, and have contexts of their own in them.
 func TestGroupsShareIsolates(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []events.Mode{events.Pinned, events.Shared} {
+	for _, mode := range []workers.Mode{workers.Pinned, workers.Shared} {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBench(t)
 			b.mode = mode
@@ -77,7 +77,7 @@ func TestGroupsShareIsolates(t *testing.T) {
 // An owner that leaves its group leaves the isolates of it, and never runs there again.
 func TestOwnersLeaveGroups(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []events.Mode{events.Pinned, events.Shared, events.Persistent} {
+	for _, mode := range []workers.Mode{workers.Pinned, workers.Shared, workers.Persistent} {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBench(t)
 			b.mode = mode
@@ -85,14 +85,14 @@ func TestOwnersLeaveGroups(t *testing.T) {
 			for _, owner := range []string{"shop", "blog"} {
 				require.Equal(t, "1", b.text(workerOf(owner, countsCalls)))
 			}
-			b.pool.SetPolicy("blog", events.Policy{})
+			b.pool.SetPolicy("blog", workers.Policy{})
 			require.Equal(t, "1", b.text(workerOf("blog", countsCalls)), "in another context")
 			require.Equal(t, "2", b.text(workerOf("shop", countsCalls)), "the others stay")
 			b.awaitIdle(2, map[string]int{"@acme": 1, "blog": 1})
 			b.group("acme", "blog")
 			require.Equal(t, "1", b.text(workerOf("blog", countsCalls)))
 			isolates := 1 // it leaves no isolate behind
-			if mode == events.Persistent {
+			if mode == workers.Persistent {
 				isolates = 2 // each worker has its own
 			}
 			b.awaitIdle(isolates, map[string]int{"@acme": 2})
@@ -111,7 +111,7 @@ func TestOwnerLeavesGroupDuringARun(t *testing.T) {
 		const body = await request.text(); await fetch("http://127.0.0.1:`+fmt.Sprint(port)+`/before"); return new Response(body.length + " " + (globalThis.n = (globalThis.n ?? 0) + 1)) } }`)
 	o := b.start(w, fetch("POST", "http://x/", string(make([]byte, 1<<20))))
 	require.Equal(t, "/before", <-reached)
-	b.pool.SetPolicy("shop", events.Policy{})
+	b.pool.SetPolicy("shop", workers.Policy{})
 	close(open)
 	o.wait(t, o.ended)
 	require.Nil(t, o.end.Failure)
@@ -131,19 +131,19 @@ func TestGroupsHaveTheLargestShare(t *testing.T) {
 		n, bytes := b.pool.share(owner)
 		return [2]int64{n, bytes >> 20}
 	}
-	b.pool.SetPolicy("a", events.Policy{Group: "g", MaxIsolates: 5})
-	b.pool.SetPolicy("b", events.Policy{Group: "g", HeapMB: 400, MaxIsolates: 4})
-	b.pool.SetPolicy("c", events.Policy{Group: "g"})
+	b.pool.SetPolicy("a", workers.Policy{Group: "g", MaxIsolates: 5})
+	b.pool.SetPolicy("b", workers.Policy{Group: "g", HeapMB: 400, MaxIsolates: 4})
+	b.pool.SetPolicy("c", workers.Policy{Group: "g"})
 	for _, owner := range []string{"a", "b", "c"} {
 		require.Equal(t, [2]int64{5, 400}, shares(owner))
 	}
 	require.Equal(t, [2]int64{3, 300}, shares("g"), "an owner with the name of the group")
-	b.pool.SetPolicy("a", events.Policy{Group: "h", MaxIsolates: 6})
+	b.pool.SetPolicy("a", workers.Policy{Group: "h", MaxIsolates: 6})
 	require.Equal(t, [2]int64{4, 400}, shares("c"))
 	require.Equal(t, [2]int64{6, 300}, shares("a"))
-	b.pool.SetPolicy("b", events.Policy{})
+	b.pool.SetPolicy("b", workers.Policy{})
 	require.Equal(t, [2]int64{3, 300}, shares("c"))
-	b.pool.SetPolicy("c", events.Policy{})
+	b.pool.SetPolicy("c", workers.Policy{})
 	require.Len(t, b.pool.policies.groups, 1)
 }
 
@@ -154,10 +154,10 @@ func TestGroupsFollowPolicies(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := newBench(t)
-	now := map[string]events.Policy{}
+	now := map[string]workers.Policy{}
 	for range 1000 {
 		owner := fmt.Sprint("o", random.IntN(6))
-		p := events.Policy{Group: []string{"", "g", "h"}[random.IntN(3)], MaxIsolates: random.IntN(4)}
+		p := workers.Policy{Group: []string{"", "g", "h"}[random.IntN(3)], MaxIsolates: random.IntN(4)}
 		b.pool.SetPolicy(owner, p)
 		now[owner] = p
 		for owner, p := range now {

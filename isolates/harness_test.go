@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // patience is how long tests wait for a fact on a busy machine.
@@ -36,13 +37,13 @@ type bench struct {
 	staying int // turns that overstay
 	stayed  int // how often one did
 	seq     uint64
-	mode    events.Mode   // of workers without a mode
-	cpu     events.Millis // CPU limit of workers without one; 0 = the default
-	own     bool          // each event gets its own isolate
-	lost    []string      // workers whose code has cost a thread
-	keeps   bool          // a persistent context holds bytes when the test ends
-	closed  []string      // owners and workers of which a thread has no context any more
-	busy    int           // how often a thread had no free slot when it was asked to take events
+	mode    workers.Mode   // of workers without a mode
+	cpu     workers.Millis // CPU limit of workers without one; 0 = the default
+	own     bool           // each event gets its own isolate
+	lost    []string       // workers whose code has cost a thread
+	keeps   bool           // a persistent context holds bytes when the test ends
+	closed  []string       // owners and workers of which a thread has no context any more
+	busy    int            // how often a thread had no free slot when it was asked to take events
 
 	calling, mostCalling int               // calls of bindings under way
 	stored               map[string][]byte // by puts of callKept
@@ -52,12 +53,12 @@ type bench struct {
 
 // ample is the CPU limit of tests whose scripts have much to do: on a busy machine, and with the race detector, they
 // need more than the default.
-const ample = events.Millis(10 * time.Second)
+const ample = workers.Millis(10 * time.Second)
 
 // inModes runs a test in every execution mode.
 func inModes(t *testing.T, f func(t *testing.T, b *bench), change ...func(*Config)) {
 	t.Helper()
-	for _, mode := range events.Modes {
+	for _, mode := range workers.Modes {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBench(t, change...)
 			b.mode = mode
@@ -202,7 +203,7 @@ func (b *bench) Charge(owner string, cpu time.Duration) {
 	b.charged[owner] += cpu
 }
 
-func (b *bench) Overstays(_ *events.Worker, is bool) {
+func (b *bench) Overstays(_ *workers.Worker, is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if is {
@@ -213,7 +214,7 @@ func (b *bench) Overstays(_ *events.Worker, is bool) {
 	}
 }
 
-func (b *bench) Lost(w *events.Worker, _ time.Time) {
+func (b *bench) Lost(w *workers.Worker, _ time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lost = append(b.lost, w.Target())
@@ -250,19 +251,19 @@ func (b *bench) lines() []string {
 }
 
 // start passes an event to the pool.
-func (b *bench) start(w *events.Worker, e *events.Event) *outcome { return b.startIn(w, e, b.own) }
+func (b *bench) start(w *workers.Worker, e *events.Event) *outcome { return b.startIn(w, e, b.own) }
 
 // startIn is like start. own says whether the event gets its own isolate.
-func (b *bench) startIn(w *events.Worker, e *events.Event, own bool) *outcome {
+func (b *bench) startIn(w *workers.Worker, e *events.Event, own bool) *outcome {
 	return b.add(w, &lifecycle.Attempt{Event: e, Number: 1, Own: own})
 }
 
 // startBatch passes a batch to the pool.
-func (b *bench) startBatch(w *events.Worker, batch []*events.Event) *outcome {
+func (b *bench) startBatch(w *workers.Worker, batch []*events.Event) *outcome {
 	return b.add(w, &lifecycle.Attempt{Event: batch[0], Batch: batch, Number: 1, Own: b.own})
 }
 
-func (b *bench) add(w *events.Worker, a *lifecycle.Attempt) *outcome {
+func (b *bench) add(w *workers.Worker, a *lifecycle.Attempt) *outcome {
 	if w.Mode == "" && b.mode != "" {
 		mine := *w
 		mine.Mode = b.mode
@@ -274,7 +275,7 @@ func (b *bench) add(w *events.Worker, a *lifecycle.Attempt) *outcome {
 		w.Limits.CPU = b.cpu
 	}
 	if w.Limits.Wall == 0 { // on a busy machine a script may need more than the default
-		w.Limits.Wall = events.Millis(patience)
+		w.Limits.Wall = workers.Millis(patience)
 	}
 	a.Worker = w
 	b.seq++
@@ -291,7 +292,7 @@ func (b *bench) add(w *events.Worker, a *lifecycle.Attempt) *outcome {
 }
 
 // run runs an event to its end.
-func (b *bench) run(w *events.Worker, e *events.Event) *outcome {
+func (b *bench) run(w *workers.Worker, e *events.Event) *outcome {
 	b.t.Helper()
 	o := b.start(w, e)
 	o.wait(b.t, o.ended)
@@ -320,10 +321,10 @@ func (b *bench) task(code, payload string) map[string]any {
 }
 
 // short are the limits of handlers that loop.
-var short = events.Limits{CPU: events.Millis(50 * time.Millisecond)}
+var short = workers.Limits{CPU: workers.Millis(50 * time.Millisecond)}
 
-func worker(name, code string) *events.Worker {
-	return &events.Worker{Owner: "acme", Name: name, Version: "1-test", Number: 1, Hash: name + code, Code: code,
+func worker(name, code string) *workers.Worker {
+	return &workers.Worker{Owner: "acme", Name: name, Version: "1-test", Number: 1, Hash: name + code, Code: code,
 		File: name + ".js"}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -29,7 +30,7 @@ type heaps struct {
 	count    int                   // number of isolates
 	lent     []*isolate            // shared isolates that may be given back
 	spent    []*isolate            // isolates of mode oneshot that must be closed
-	closed   []*events.Worker      // of which there is no context any more, not reported yet
+	closed   []*workers.Worker     // of which there is no context any more, not reported yet
 	unkept   unkept                // contexts whose code is to be kept
 
 	freed      bool          // there may be room for attempts that wait
@@ -65,17 +66,17 @@ func (h *heaps) prepare(t *thread) {
 }
 
 // acquire finds or makes the context for w, according to its mode. It returns nil if there is no room now.
-func (h *heaps) acquire(w *events.Worker, mode events.Mode) (*jsContext, error) {
+func (h *heaps) acquire(w *workers.Worker, mode workers.Mode) (*jsContext, error) {
 	// First, so that a worker that cannot run takes no room from others.
 	if _, err := secretsOf(w, h.pool); err != nil {
 		return nil, err
 	}
 	switch mode {
-	case events.Oneshot:
+	case workers.Oneshot:
 		return h.fresh(w, mode)
-	case events.Persistent:
+	case workers.Persistent:
 		return h.persistents.acquire(w)
-	case events.Shared:
+	case workers.Shared:
 		h.borrow(w)
 	}
 	return h.reuse(w, mode)
@@ -101,10 +102,10 @@ func (h *heaps) release(r *run) {
 		h.unkept.used(jc)
 	}
 	switch {
-	case iso.mode == events.Persistent:
+	case iso.mode == workers.Persistent:
 		h.persistents.left(jc, r)
 		h.look(iso, iso.used, heapEvery)
-	case iso.mode == events.Oneshot:
+	case iso.mode == workers.Oneshot:
 		h.spent = append(h.spent, iso)
 	case !clean:
 		h.counters.discarded(jc, discardReason(r, e))
@@ -112,7 +113,7 @@ func (h *heaps) release(r *run) {
 	default:
 		h.look(iso, iso.used, heapEvery)
 	}
-	if iso.mode == events.Shared && iso.busy == 0 && !iso.closed {
+	if iso.mode == workers.Shared && iso.busy == 0 && !iso.closed {
 		h.lent = append(h.lent, iso)
 	}
 }
@@ -138,7 +139,7 @@ func (h *heaps) worn(jc *jsContext) bool {
 	return jc.isolate.heap > int64(cfg.ContextKeepMB)<<20
 }
 
-func (h *heaps) newIsolate(w *events.Worker, mode events.Mode) *isolate {
+func (h *heaps) newIsolate(w *workers.Worker, mode workers.Mode) *isolate {
 	heapMB := h.pool.limits(w).HeapMB
 	bytes := uint64(heapMB) << 20
 	iso := &isolate{v8: h.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}),
@@ -175,7 +176,7 @@ func (h *heaps) removeIsolate(iso *isolate) {
 }
 
 // newContext makes a context with the runtime and the worker's env. The first run loads the module.
-func (h *heaps) newContext(iso *isolate, w *events.Worker) (*jsContext, error) {
+func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) {
 	secrets, err := secretsOf(w, h.pool)
 	if err != nil {
 		return nil, err
@@ -193,7 +194,7 @@ func (h *heaps) newContext(iso *isolate, w *events.Worker) (*jsContext, error) {
 	h.counters.tell(ContextMade, jc, "")
 	h.look(iso, time.Now(), 0)
 	h.grown = true
-	bindings.Encode(h.call.Reset(opEnv), w, secrets).Bool(iso.mode == events.Persistent).Bool(h.pool.checks)
+	bindings.Encode(h.call.Reset(opEnv), w, secrets).Bool(iso.mode == workers.Persistent).Bool(h.pool.checks)
 	if r := jc.v8.Call(h.call.Bytes(), nil); r.Err != nil {
 		h.dropContext(jc)
 		return nil, fmt.Errorf("isolates: env: %w", r.Err)
@@ -222,7 +223,7 @@ func (h *heaps) dropContext(jc *jsContext) {
 	}
 	h.freed = true
 	h.counters.contextClosed(jc)
-	if iso.mode != events.Oneshot && !h.contexts.has(jc.worker) { // what oneshot makes is not used again
+	if iso.mode != workers.Oneshot && !h.contexts.has(jc.worker) { // what oneshot makes is not used again
 		h.closed = append(h.closed, jc.worker)
 	}
 }
@@ -230,7 +231,7 @@ func (h *heaps) dropContext(jc *jsContext) {
 // dropContexts closes those of the contexts that are idle and for which which returns true, except persistent ones.
 func (h *heaps) dropContexts(contexts []*jsContext, why string, which func(*jsContext) bool) {
 	for _, jc := range slices.Clone(contexts) {
-		if len(jc.runs) == 0 && !jc.isolate.away && jc.isolate.mode != events.Persistent && which(jc) {
+		if len(jc.runs) == 0 && !jc.isolate.away && jc.isolate.mode != workers.Persistent && which(jc) {
 			h.counters.discarded(jc, why)
 			h.dropContext(jc)
 		}

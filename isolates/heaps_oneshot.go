@@ -1,11 +1,11 @@
 package isolates
 
-import "github.com/pinwheel-run/pinwheel/events"
+import "github.com/pinwheel-run/pinwheel/events/workers"
 
 // An event of mode oneshot has an isolate of its own, which is closed after it.
 
 // fresh makes a context in its own isolate. It returns nil if there is no room for one now.
-func (h *heaps) fresh(w *events.Worker, mode events.Mode) (*jsContext, error) {
+func (h *heaps) fresh(w *workers.Worker, mode workers.Mode) (*jsContext, error) {
 	if !h.room(w) {
 		return nil, nil
 	}

@@ -3,8 +3,8 @@ package isolates
 import (
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -71,7 +71,7 @@ type persistents struct {
 }
 
 // acquire returns the context of w. It makes one if the thread has none.
-func (p *persistents) acquire(w *events.Worker) (*jsContext, error) {
+func (p *persistents) acquire(w *workers.Worker) (*jsContext, error) {
 	h := releaseOf(w)
 	if jc := p.of[h]; jc != nil && jc.secrets.Replaced() {
 		// This thread stays the home of the worker. Otherwise another one could make a context too.
@@ -88,7 +88,7 @@ func (p *persistents) acquire(w *events.Worker) (*jsContext, error) {
 		jc.life.idle = nil
 		return jc, nil
 	}
-	jc, err := p.heaps.fresh(w, events.Persistent)
+	jc, err := p.heaps.fresh(w, workers.Persistent)
 	if jc == nil {
 		return nil, err
 	}

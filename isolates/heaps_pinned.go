@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Contexts of a tenant share isolates while they are small. Such a context costs 0.35 MB. In its own isolate it costs
@@ -25,7 +25,7 @@ const (
 // the same way, after it has taken an isolate from Pool.shared (heaps_shared.go).
 
 // reuse returns a warm context of that version, or makes a new one.
-func (h *heaps) reuse(w *events.Worker, mode events.Mode) (*jsContext, error) {
+func (h *heaps) reuse(w *workers.Worker, mode workers.Mode) (*jsContext, error) {
 	jc := h.warm(w, mode)
 	if jc == nil {
 		// Contexts are many. Those of other versions that have had no event for a while are unlikely to get another.
@@ -54,7 +54,7 @@ func (h *heaps) reuse(w *events.Worker, mode events.Mode) (*jsContext, error) {
 
 // warm returns an idle context of that version on the thread, with the current values of its secrets, in an isolate
 // that its owner may still use. It returns nil if there is none.
-func (h *heaps) warm(w *events.Worker, mode events.Mode) *jsContext {
+func (h *heaps) warm(w *workers.Worker, mode workers.Mode) *jsContext {
 	tenant := h.pool.policies.tenant(w.Owner)
 	for _, jc := range h.contexts.of(w.Owner, w.Name) {
 		if jc.isolate.mode == mode && jc.isolate.tenant == tenant && jc.warm(w) {
@@ -67,7 +67,7 @@ func (h *heaps) warm(w *events.Worker, mode events.Mode) *jsContext {
 // place returns an isolate for a context of w. It prefers, in this order: an isolate of the owner with room; a new one,
 // if none must be closed for it; the one with the owner's context that was used longest ago, which it closes; a new one
 // for which it closes idle ones. It returns nil if all are busy.
-func (h *heaps) place(w *events.Worker, mode events.Mode) *isolate {
+func (h *heaps) place(w *workers.Worker, mode workers.Mode) *isolate {
 	own := h.own(w, mode)
 	if i := slices.IndexFunc(own, h.hasRoom); i >= 0 {
 		return own[i]
@@ -92,7 +92,7 @@ func (h *heaps) place(w *events.Worker, mode events.Mode) *isolate {
 }
 
 // own returns the isolates in which w may have a context.
-func (h *heaps) own(w *events.Worker, mode events.Mode) []*isolate {
+func (h *heaps) own(w *workers.Worker, mode workers.Mode) []*isolate {
 	heapMB := h.pool.limits(w).HeapMB
 	return slices.DeleteFunc(slices.Clone(h.isolates[h.pool.policies.tenant(w.Owner)]), func(iso *isolate) bool {
 		return iso.mode != mode || iso.heapMB != heapMB || iso.away
@@ -100,7 +100,7 @@ func (h *heaps) own(w *events.Worker, mode events.Mode) []*isolate {
 }
 
 // settle makes a context in the isolate, or in the least crowded isolate if that is nil.
-func (h *heaps) settle(iso *isolate, w *events.Worker, mode events.Mode) (*jsContext, error) {
+func (h *heaps) settle(iso *isolate, w *workers.Worker, mode workers.Mode) (*jsContext, error) {
 	if iso == nil {
 		iso = leastCrowded(h.own(w, mode), h.pool.cfg.ContextsPerIsolate)
 	}
@@ -126,7 +126,7 @@ func (h *heaps) hasRoom(iso *isolate) bool {
 func (h *heaps) stays(jc *jsContext) bool {
 	iso := jc.isolate
 	h.lookBefore(jc)
-	if iso.mode == events.Persistent || jc.others() <= iso.crowd() {
+	if iso.mode == workers.Persistent || jc.others() <= iso.crowd() {
 		return true
 	}
 	h.look(iso, time.Now(), 0)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -78,7 +79,7 @@ const (
 // thread may be in an isolate that is about to grow to its limit, and beyond it by as much as the other contexts in the
 // isolate may have.
 func mostHeapMB(threads int) int {
-	return max(cageMB-slackMB-threads*(events.DefaultLimits.HeapMB+crowdBytes>>20), 512)
+	return max(cageMB-slackMB-threads*(workers.DefaultLimits.HeapMB+crowdBytes>>20), 512)
 }
 
 // V8 has one table for the functions of all isolates of a process, and one range of addresses for their machine code.
@@ -157,7 +158,7 @@ func (p *Pool) charged() int64 {
 
 // room makes sure that w may have one more isolate. It may close others: the owner's own if the owner has its share,
 // otherwise those that were idle longest. It returns false when all are in use. Then the attempt must wait.
-func (h *heaps) room(w *events.Worker) bool {
+func (h *heaps) room(w *workers.Worker) bool {
 	cfg, tenant := &h.pool.cfg, h.pool.policies.tenant(w.Owner)
 	if h.count >= h.maxIsolates {
 		h.sweep()
@@ -181,7 +182,7 @@ func (h *heaps) room(w *events.Worker) bool {
 }
 
 // vacant reports whether there is room for one more isolate of w without closing any.
-func (h *heaps) vacant(w *events.Worker) bool {
+func (h *heaps) vacant(w *workers.Worker) bool {
 	cfg := &h.pool.cfg
 	n, bytes := h.pool.use(h.pool.policies.tenant(w.Owner))
 	mostN, mostBytes := h.pool.share(w.Owner)
@@ -214,7 +215,7 @@ func idlest(oldest *isolate, list []*isolate) *isolate {
 }
 
 func (iso *isolate) goesBefore(other *isolate) bool {
-	if a, b := iso.mode == events.Persistent, other.mode == events.Persistent; a != b {
+	if a, b := iso.mode == workers.Persistent, other.mode == workers.Persistent; a != b {
 		return b
 	}
 	return iso.used.Before(other.used)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // sharedPool has the isolates of mode shared that no thread owns now. A thread takes one for as long as something runs
@@ -17,8 +17,8 @@ type sharedPool struct {
 
 // borrow moves an idle isolate of the tenant of w to the thread. It prefers one with a warm context of that version,
 // then one that has room for another context.
-func (h *heaps) borrow(w *events.Worker) {
-	if h.warm(w, events.Shared) != nil {
+func (h *heaps) borrow(w *workers.Worker) {
+	if h.warm(w, workers.Shared) != nil {
 		return
 	}
 	c := &h.pool.shared
@@ -36,7 +36,7 @@ func (h *heaps) borrow(w *events.Worker) {
 
 // find returns the index of the best idle isolate for w, or -1 if none is suitable. most is the largest number of
 // contexts in an isolate.
-func (c *sharedPool) find(tenant string, w *events.Worker, heapMB, most int) int {
+func (c *sharedPool) find(tenant string, w *workers.Worker, heapMB, most int) int {
 	fits := -1
 	for i, iso := range slices.Backward(c.idle) {
 		if iso.tenant != tenant {

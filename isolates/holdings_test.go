@@ -15,8 +15,8 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // hoarder is a server that sends and receives as much as requested, slowly.
@@ -122,7 +122,7 @@ func TestHostCallsAreBounded(t *testing.T) {
 				const wait = (ms) => scheduler.wait(ms), tick = () => wait(0), spin = (ms) => { for (const end = performance.now() + ms; performance.now() < end;); };
 				export default { async task({ payload: url }, env, ctx) { `+body+`; return kept.length } }`)
 			w.Queues = map[string]string{"NEVER": "never"}
-			w.Limits = events.Limits{HeapMB: mb, CPU: events.Millis(10 * time.Second), Wall: events.Millis(20 * time.Second)}
+			w.Limits = workers.Limits{HeapMB: mb, CPU: workers.Millis(10 * time.Second), Wall: workers.Millis(20 * time.Second)}
 			require.Nil(t, b.run(worker("warm", `export default { task() {} }`), task("1")).end.Failure)
 			debug.FreeOSMemory()
 			before := rss(t)
@@ -162,8 +162,8 @@ func peak(t *testing.T, f func()) int {
 func TestHold(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.HeapMB, c.OwnerHeapMB = 100, 60 })
 	of := func(owner string) *run {
-		return &run{tenant: owner, attempt: &lifecycle.Attempt{Worker: &events.Worker{Owner: owner}},
-			limits: events.Limits{HeapMB: 40}}
+		return &run{tenant: owner, attempt: &lifecycle.Attempt{Worker: &workers.Worker{Owner: owner}},
+			limits: workers.Limits{HeapMB: 40}}
 	}
 	p, a, a2, other, third := b.pool, of("acme"), of("acme"), of("other"), of("third")
 	require.NoError(t, p.hold(a, 40<<20))
@@ -185,7 +185,7 @@ func TestHold(t *testing.T) {
 func TestHeldBytesAreOfTheOwnersShare(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.OwnerHeapMB, c.ContextsPerIsolate = 150, 1 })
 	w := worker("holds", `export default { async task(e, env) { for (let i = 0; i < 30; i++) env.NEVER.send("x".repeat(1e6)).catch(() => {}); await new Promise((done) => setTimeout(done, 400)); return "held" } }`)
-	w.Queues, w.Limits.CPU = map[string]string{"NEVER": "never"}, events.Millis(time.Minute) // copying is charged, too
+	w.Queues, w.Limits.CPU = map[string]string{"NEVER": "never"}, workers.Millis(time.Minute) // copying is charged, too
 	holds := b.start(w, task("1"))
 	require.Eventually(t, func() bool { return b.pool.holdings.of("acme") > 20<<20 }, patience, time.Millisecond)
 	_, use := b.pool.use("acme")

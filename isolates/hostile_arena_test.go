@@ -16,6 +16,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // arena is a bench in which events of the owner "thread-N" run on thread N.
@@ -59,14 +60,14 @@ func (a arena) forgetOutcomes() {
 	a.logs, a.sent = nil, nil
 }
 
-func good(owner string) *events.Worker {
+func good(owner string) *workers.Worker {
 	w := worker("good", `export default { async fetch(r) { const x = await r.json(); await new Promise(f => setTimeout(f, 1)); return Response.json({ n: x.n + 1 }) } }`)
 	w.Owner = owner
 	return w
 }
 
 // check runs a good event on a thread, and repeats it if its thread was lost. It returns how long that took.
-func (a arena) check(w *events.Worker, thread int) (time.Duration, error) {
+func (a arena) check(w *workers.Worker, thread int) (time.Duration, error) {
 	start := time.Now()
 	for {
 		e := fetch("POST", "http://good.test/", `{"n":1}`)
@@ -96,7 +97,7 @@ type delay struct{ took, waited time.Duration }
 func (d delay) own() time.Duration { return d.took - d.waited }
 
 // measure runs check and measures the delay.
-func (a arena) measure(w *events.Worker, thread int) (delay, error) {
+func (a arena) measure(w *workers.Worker, thread int) (delay, error) {
 	tid := a.pool.threads[thread].Load().watch.pinned()
 	before := waited(tid)
 	took, err := a.check(w, thread)
@@ -171,10 +172,10 @@ func (a arena) suffer(s *script) (r ordeal, err error) {
 	parked, strayed := a.pool.parked.Load(), a.pool.ranAway.Load()
 	stop := a.watchNeighbours()
 	start := time.Now()
-	workers := make([]*events.Worker, s.workers)
-	for i := range workers {
-		workers[i] = s.worker()
-		workers[i].Name = fmt.Sprint("w", i)
+	list := make([]*workers.Worker, s.workers)
+	for i := range list {
+		list[i] = s.worker()
+		list[i].Name = fmt.Sprint("w", i)
 	}
 	if r.Limit = hostileCPU; s.load {
 		r.Limit = loadCPU
@@ -183,11 +184,11 @@ func (a arena) suffer(s *script) (r ordeal, err error) {
 	for n := range s.events * s.workers {
 		i := n % s.workers
 		if i == 0 {
-			for i, w := range workers {
+			for i, w := range list {
 				begun[i] = a.start(w, s.event())
 			}
 		}
-		o, err := a.outcome(begun[i], workers[i], s)
+		o, err := a.outcome(begun[i], list[i], s)
 		if err != nil {
 			return r, err
 		}
@@ -221,7 +222,7 @@ func (a arena) suffer(s *script) (r ordeal, err error) {
 
 // outcome waits for the end of an event. An event that was interrupted by others in its isolate runs again, as with
 // dispatch: finally in its own isolate.
-func (a arena) outcome(o *outcome, w *events.Worker, s *script) (*outcome, error) {
+func (a arena) outcome(o *outcome, w *workers.Worker, s *script) (*outcome, error) {
 	for range 3 {
 		select {
 		case <-o.ended:

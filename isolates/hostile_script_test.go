@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // The limits of hostile workers.
@@ -30,14 +31,14 @@ type script struct {
 	name, what, code string
 	outcomes         []string // allowed, the usual one first: ok or a reason
 	kind             events.Kind
-	mode             events.Mode // "" is pinned
-	events           int         // how many events run one after the other
-	workers          int         // number of workers with its code, each with an event at the same time
-	parks            bool        // V8 gives up its thread because of a fatal error
-	endless          bool        // a builtin that does not check for termination keeps its thread
-	strays           bool        // the same, but the builtin ends
-	load             bool        // it ends while its module is loaded, which has its own limits
-	cut, body        bool        // waitUntil is cut short; the request has a body
+	mode             workers.Mode // "" is pinned
+	events           int          // how many events run one after the other
+	workers          int          // number of workers with its code, each with an event at the same time
+	parks            bool         // V8 gives up its thread because of a fatal error
+	endless          bool         // a builtin that does not check for termination keeps its thread
+	strays           bool         // the same, but the builtin ends
+	load             bool         // it ends while its module is loaded, which has its own limits
+	cut, body        bool         // waitUntil is cut short; the request has a body
 }
 
 func readScripts(t *testing.T) []script {
@@ -87,7 +88,7 @@ func (s *script) header(t *testing.T, i int, line string) {
 		require.NoError(t, err)
 		s.code = strings.ReplaceAll(s.code, "__MANY__", repeated(times, template))
 	case key == "mode":
-		s.mode = events.Mode(value)
+		s.mode = workers.Mode(value)
 	case line == "parks":
 		s.parks = true
 	case line == "endless":
@@ -136,7 +137,7 @@ func (s *script) event() *events.Event {
 	return e
 }
 
-func (s *script) worker() *events.Worker {
+func (s *script) worker() *workers.Worker {
 	w := worker("w", s.code)
 	w.Owner = "hostile-" + strings.ReplaceAll(s.name, "/", "-")
 	w.Mode = s.mode
@@ -145,7 +146,7 @@ func (s *script) worker() *events.Worker {
 	if s.cut || slices.Contains(s.outcomes, string(events.ReasonTimeout)) {
 		wall = hostileWall
 	}
-	w.Limits = events.Limits{CPU: events.Millis(hostileCPU), Wall: events.Millis(wall), HeapMB: hostileHeap}
+	w.Limits = workers.Limits{CPU: workers.Millis(hostileCPU), Wall: workers.Millis(wall), HeapMB: hostileHeap}
 	return w
 }
 

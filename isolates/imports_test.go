@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func TestImportInALoopIsLimited(t *testing.T) {
@@ -20,7 +21,7 @@ func TestImportInALoopIsLimited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			w := worker("w", `export default { async task() { `+loop+` } }`)
-			w.Limits = events.Limits{CPU: events.Millis(200 * time.Millisecond), HeapMB: 32}
+			w.Limits = workers.Limits{CPU: workers.Millis(200 * time.Millisecond), HeapMB: 32}
 			f := b.run(w, task("{}")).end.Failure
 			require.NotNil(t, f)
 			require.Contains(t, []events.Reason{events.ReasonCPU, events.ReasonMemory, events.ReasonException}, f.Reason, "%v",

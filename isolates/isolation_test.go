@@ -18,21 +18,22 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // traits describe what the events of a worker see of each other in an execution mode. The modes differ in nothing else.
 type traits struct {
-	mode   events.Mode
+	mode   workers.Mode
 	keeps  bool // a context, and all that a module keeps in it, outlives an event
 	shares bool // events of a worker that run at the same time are in one context
 }
 
 func modes() []traits {
 	return []traits{
-		{events.Pinned, true, false},
-		{events.Shared, true, false},
-		{events.Oneshot, false, false},
-		{events.Persistent, true, true},
+		{workers.Pinned, true, false},
+		{workers.Shared, true, false},
+		{workers.Oneshot, false, false},
+		{workers.Persistent, true, true},
 	}
 }
 
@@ -40,16 +41,16 @@ func modes() []traits {
 type relation struct {
 	name string
 	same bool // the same version of the same worker: only the event differs
-	to   func(w *events.Worker)
+	to   func(w *workers.Worker)
 }
 
 func relations() []relation {
 	return []relation{
-		{"event", true, func(*events.Worker) {}},
-		{"version", false, func(w *events.Worker) { w.Version, w.Number = "2-test", 2 }},
-		{"worker", false, func(w *events.Worker) { w.Name = "other" }},
-		{"owner", false, func(w *events.Worker) { w.Owner = "rival" }},
-		{"owner of the group", false, func(w *events.Worker) { w.Owner = "friend" }},
+		{"event", true, func(*workers.Worker) {}},
+		{"version", false, func(w *workers.Worker) { w.Version, w.Number = "2-test", 2 }},
+		{"worker", false, func(w *workers.Worker) { w.Name = "other" }},
+		{"owner", false, func(w *workers.Worker) { w.Owner = "rival" }},
+		{"owner of the group", false, func(w *workers.Worker) { w.Owner = "friend" }},
 	}
 }
 
@@ -165,7 +166,7 @@ func newIsolationBench(t *testing.T, change ...func(*Config)) *isolationBench {
 	c.pool = newPool(t, cfg, c, c)
 	require.NoError(t, c.pool.Open())
 	for _, owner := range []string{"acme", "friend"} {
-		c.pool.SetPolicy(owner, events.Policy{Group: "group"})
+		c.pool.SetPolicy(owner, workers.Policy{Group: "group"})
 	}
 	t.Cleanup(sync.OnceFunc(func() { c.pool.Close(); c.server.Close() }))
 	return c
@@ -219,10 +220,10 @@ func walkPart(t testing.TB) string {
 }
 
 // worker is a worker of acme, or of the owner that change sets.
-func (c *isolationBench) worker(m traits, code string, change func(*events.Worker)) *events.Worker {
+func (c *isolationBench) worker(m traits, code string, change func(*workers.Worker)) *workers.Worker {
 	w := worker("w", walkPart(c.t)+fmt.Sprintf("const BASE = %q, { fetch } = globalThis, sleep = (ms) => new Promise((done) => setTimeout(done, ms));\n", c.server.URL)+code)
 	change(w)
-	w.Mode, w.Limits.CPU = m.mode, events.MaxLimits.CPU
+	w.Mode, w.Limits.CPU = m.mode, workers.MaxLimits.CPU
 	name := who(w.Owner, w.Name, w.Version)
 	w.Hash = name + code
 	w.Vars = map[string]string{"WHO": name, "SECRET": "secret of " + name}
@@ -282,7 +283,7 @@ func (c *isolationBench) cross(m traits, x crossing, r relation, beside, want bo
 		rounds = "5000"
 	}
 	code := strings.NewReplacer("LEAVE", x.leave, "FIND", x.find, "ROUNDS", rounds).Replace(crossingModule)
-	first, second := c.worker(m, code, func(*events.Worker) {}), c.worker(m, code, r.to)
+	first, second := c.worker(m, code, func(*workers.Worker) {}), c.worker(m, code, r.to)
 	left := c.start(first, c.event("PUT", "one", beside))
 	if beside {
 		left.wait(c.t, c.holds)

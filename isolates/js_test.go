@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // TestJS runs every script of testdata inside a worker: assert.js, then the script, as one module
@@ -29,7 +29,7 @@ func TestJS(t *testing.T) {
 			require.NoError(t, err)
 			b := newBench(t)
 			w := worker("js", string(assert)+"\n"+string(script))
-			w.Limits = events.Limits{CPU: events.Millis(20 * time.Second), Wall: events.Millis(patience)}
+			w.Limits = workers.Limits{CPU: workers.Millis(20 * time.Second), Wall: workers.Millis(patience)}
 			o := b.run(w, task("{}"))
 			if f := o.end.Failure; f != nil {
 				t.Fatalf("%v\n%s\n%v", f, f.Stack, b.lines())

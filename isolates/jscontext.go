@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -12,7 +12,7 @@ import (
 type isolate struct {
 	v8       *v8x.Isolate
 	tenant   string
-	mode     events.Mode // of all workers in it
+	mode     workers.Mode // of all workers in it
 	heapMB   int
 	contexts []*jsContext
 	busy     int // runs in it
@@ -52,7 +52,7 @@ func (iso *isolate) setOthers(jc *jsContext) {
 // jsContext is a context with one worker's module in it. Between events it is idle and warm.
 type jsContext struct {
 	isolate   *isolate
-	worker    *events.Worker
+	worker    *workers.Worker
 	v8        *v8x.Context
 	runs      []*run // under way in it: at most one, except in a persistent context
 	loader    *run   // the run that evaluates its module
@@ -74,7 +74,7 @@ type jsContext struct {
 func (jc *jsContext) outdated() bool { return jc.reset || jc.secrets.Replaced() }
 
 // warm reports whether it is an idle context of that version, with the current values of its secrets.
-func (jc *jsContext) warm(w *events.Worker) bool {
+func (jc *jsContext) warm(w *workers.Worker) bool {
 	return !jc.isolate.away && len(jc.runs) == 0 && sameVersion(jc.worker, w) && !jc.outdated()
 }
 
@@ -101,7 +101,7 @@ func (jc *jsContext) find(id uint64) *run {
 
 // sameVersion reports whether both are the same version of the same worker. A redeploy makes a new *Worker
 // of an old version only when its bundle is the same.
-func sameVersion(a, b *events.Worker) bool {
+func sameVersion(a, b *workers.Worker) bool {
 	return a == b || a.Owner == b.Owner && a.Name == b.Name && a.Version == b.Version && a.Hash == b.Hash
 }
 
@@ -110,13 +110,13 @@ type contextIndex map[workerKey][]*jsContext
 
 type workerKey struct{ owner, name string }
 
-func keyOf(w *events.Worker) workerKey { return workerKey{w.Owner, w.Name} }
+func keyOf(w *workers.Worker) workerKey { return workerKey{w.Owner, w.Name} }
 
 // of returns the contexts of a worker, oldest first.
 func (x contextIndex) of(owner, name string) []*jsContext { return x[workerKey{owner, name}] }
 
 // has reports whether there is a context of that version of a worker.
-func (x contextIndex) has(w *events.Worker) bool {
+func (x contextIndex) has(w *workers.Worker) bool {
 	return slices.ContainsFunc(x[keyOf(w)], func(jc *jsContext) bool { return jc.worker.Version == w.Version })
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // keptObject is what an object "kept/…" has, until a put of another: 8 MiB that differ from part to part.
@@ -34,20 +35,20 @@ func (b *bench) callKept(c *lifecycle.Call) (lifecycle.Answer, error) {
 		return lifecycle.Answer{Texts: []string{described}}, nil
 	}
 	data := keptObject
-	if c.Binding.Kind == events.BindingKV {
+	if c.Binding.Kind == workers.BindingKV {
 		data, described = data[:512<<10], ""
 	}
 	if err := c.Hold(len(data)); err != nil {
 		return lifecycle.Answer{}, err
 	}
 	texts := []string{described}
-	if c.Binding.Kind == events.BindingObjects {
+	if c.Binding.Kind == workers.BindingObjects {
 		texts = append(texts, "body")
 	}
 	return lifecycle.Answer{Texts: texts, Body: bytes.Clone(data)}, nil
 }
 
-func keeper(code string) *events.Worker {
+func keeper(code string) *workers.Worker {
 	w := worker("w"+strconv.Itoa(len(code)), `export default { async fetch(r, env) { `+code+` } }`)
 	w.KV, w.Objects = map[string]string{"KV": "space"}, map[string]string{"B": "bucket"}
 	return w

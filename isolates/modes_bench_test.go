@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const echoJSON = `export default { async fetch(request) { const x = await request.json(); return Response.json({ ok: true, id: x.id, user: x.user }) } }`
@@ -15,18 +15,18 @@ const echoJSON = `export default { async fetch(request) { const x = await reques
 const echoBody = `{"id":1,"user":{"name":"Ada Lovelace","email":"ada@example.test","roles":["admin","ops"]}}`
 
 // crowd returns one worker for each of that many owners.
-func crowd(owners int, mode events.Mode, code string) []*events.Worker {
-	list := make([]*events.Worker, owners)
+func crowd(owners int, mode workers.Mode, code string) []*workers.Worker {
+	list := make([]*workers.Worker, owners)
 	for i := range list {
 		list[i] = worker("w", code)
-		list[i].Owner, list[i].Mode, list[i].Limits.CPU = fmt.Sprint("owner", i), mode, events.Millis(10*time.Second)
+		list[i].Owner, list[i].Mode, list[i].Limits.CPU = fmt.Sprint("owner", i), mode, workers.Millis(10*time.Second)
 	}
 	return list
 }
 
 // rush runs n events of these workers, with at most under of them under way, and takes the next worker after each
 // `runs` events.
-func rush(b *testing.B, p *bench, workers []*events.Worker, n, under, runs int, body string) {
+func rush(b *testing.B, p *bench, list []*workers.Worker, n, under, runs int, body string) {
 	b.Helper()
 	window := make([]*outcome, 0, under)
 	for i := range n {
@@ -35,7 +35,7 @@ func rush(b *testing.B, p *bench, workers []*events.Worker, n, under, runs int, 
 			require.Nil(b, window[0].end.Failure)
 			window = window[1:]
 		}
-		window = append(window, p.start(workers[i/runs%len(workers)], fetch("POST", "http://x/", body)))
+		window = append(window, p.start(list[i/runs%len(list)], fetch("POST", "http://x/", body)))
 	}
 	for _, o := range window {
 		<-o.ended
@@ -51,15 +51,15 @@ func perEvent(b *testing.B, events int) {
 // BenchmarkModes measures a small JSON request and response by a worker. The worker is warm in the modes that keep
 // contexts.
 func BenchmarkModes(b *testing.B) {
-	for _, mode := range events.Modes {
+	for _, mode := range workers.Modes {
 		b.Run(string(mode), func(b *testing.B) {
 			p := newBench(b)
-			workers := crowd(1, mode, echoJSON)
-			rush(b, p, workers, 100, 64, 1, echoBody)
+			list := crowd(1, mode, echoJSON)
+			rush(b, p, list, 100, 64, 1, echoBody)
 			const batch = 64
 			b.ResetTimer()
 			for range b.N {
-				rush(b, p, workers, batch, 64, 1, echoBody)
+				rush(b, p, list, batch, 64, 1, echoBody)
 			}
 			perEvent(b, b.N*batch)
 		})
@@ -77,15 +77,15 @@ func BenchmarkContention(b *testing.B) {
 	for _, kind := range []string{"echo", "cpu", "io"} {
 		for _, owners := range []int{1, 16} {
 			for _, threads := range []int{1, 2, 4} {
-				for _, mode := range []events.Mode{events.Pinned, events.Shared} {
+				for _, mode := range []workers.Mode{workers.Pinned, workers.Shared} {
 					b.Run(fmt.Sprintf("%s/owners=%d/threads=%d/%s", kind, owners, threads, mode), func(b *testing.B) {
 						p := newBench(b, func(c *Config) { c.Threads = threads })
-						workers := crowd(owners, mode, work[kind])
-						rush(b, p, workers, 20*owners, 64, 1, echoBody)
+						list := crowd(owners, mode, work[kind])
+						rush(b, p, list, 20*owners, 64, 1, echoBody)
 						const batch = 256
 						b.ResetTimer()
 						for range b.N {
-							rush(b, p, workers, batch, 64, 1, echoBody)
+							rush(b, p, list, batch, 64, 1, echoBody)
 						}
 						perEvent(b, b.N*batch)
 					})
@@ -102,12 +102,12 @@ func BenchmarkIsolates(b *testing.B) {
 		for _, runs := range []int{1, 8} {
 			b.Run(fmt.Sprintf("isolates=%d/runs=%d", n, runs), func(b *testing.B) {
 				p := newBench(b, func(c *Config) { c.MaxIsolates = 600 })
-				workers := crowd(n, events.Pinned, echoJSON)
-				rush(b, p, workers, 4*n*runs, 16, runs, echoBody)
+				list := crowd(n, workers.Pinned, echoJSON)
+				rush(b, p, list, 4*n*runs, 16, runs, echoBody)
 				const batch = 1000
 				b.ResetTimer()
 				for range b.N {
-					rush(b, p, workers, batch, 16, runs, echoBody)
+					rush(b, p, list, batch, 16, runs, echoBody)
 				}
 				perEvent(b, b.N*batch)
 			})

@@ -14,16 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // The modes differ in the state that one event leaves and the next one finds.
 func TestStateBetweenEvents(t *testing.T) {
 	t.Parallel()
-	want := map[events.Mode]string{
-		events.Pinned:     `[[1,1],[2,1],[3,1]]`, // the next event may find the module's state, or may not
-		events.Shared:     `[[1,1],[2,1],[3,1]]`,
-		events.Oneshot:    `[[1,1],[1,1],[1,1]]`,
-		events.Persistent: `[[1,1],[2,2],[3,3]]`,
+	want := map[workers.Mode]string{
+		workers.Pinned:     `[[1,1],[2,1],[3,1]]`, // the next event may find the module's state, or may not
+		workers.Shared:     `[[1,1],[2,1],[3,1]]`,
+		workers.Oneshot:    `[[1,1],[1,1],[1,1]]`,
+		workers.Persistent: `[[1,1],[2,2],[3,3]]`,
 	}
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `let n = 0; export default { task() { shared.n = (shared.n ?? 0) + 1; return [++n, shared.n] } }`)
@@ -47,7 +48,7 @@ func TestStateAfterAFailure(t *testing.T) {
 		b.run(w, fetch("GET", "http://x/", ""))
 		require.NotNil(t, b.run(w, fetch("GET", "http://x/boom", "")).end.Failure)
 		want := "1"
-		if b.mode == events.Persistent {
+		if b.mode == workers.Persistent {
 			want = "3"
 		}
 		require.Equal(t, want, string(b.run(w, fetch("GET", "http://x/", "")).reply.Body))
@@ -58,7 +59,7 @@ func TestStateAfterAFailure(t *testing.T) {
 func TestSharedIsolatesAreTheProcesss(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Threads, c.ContextMaxReuses = 4, 1_000_000 })
-	b.mode = events.Shared
+	b.mode = workers.Shared
 	w := worker("w", `let n = 0; export default { fetch: () => new Response(String(++n)) }`)
 	threads := map[int]bool{}
 	for n := 1; len(threads) < 2; n++ {
@@ -86,7 +87,7 @@ func (c *sharedPool) len() int {
 func TestSharedIsolatesAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Threads = 4 })
-	b.mode = events.Shared
+	b.mode = workers.Shared
 	w := worker("w", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 30)) }`)
 	var all []*outcome
 	for range 64 {
@@ -103,7 +104,7 @@ func TestSharedIsolatesAreNotWaitedFor(t *testing.T) {
 func TestSharedIsolatesMakeRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Threads, c.MaxIsolates = 2, 2 })
-	b.mode = events.Shared
+	b.mode = workers.Shared
 	for i := range 20 {
 		w := worker("w", `export default { fetch: () => new Response("ok") }`)
 		w.Owner = fmt.Sprint("owner", i%5)
@@ -135,7 +136,7 @@ func TestEventsWaitForRoom(t *testing.T) {
 func TestOneshotLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.mode = events.Oneshot
+	b.mode = workers.Oneshot
 	for range 3 {
 		b.run(worker("w", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 	}
@@ -159,14 +160,14 @@ func TestEventWithAnIsolateOfItsOwn(t *testing.T) {
 	})
 }
 
-func newPersistent(t *testing.T, code string, change ...func(*Config)) (*bench, *events.Worker) {
+func newPersistent(t *testing.T, code string, change ...func(*Config)) (*bench, *workers.Worker) {
 	b := newBench(t, change...)
 	w := worker("w", code)
-	w.Mode = events.Persistent
+	w.Mode = workers.Persistent
 	return b, w
 }
 
-func get(b *bench, w *events.Worker, path string) string {
+func get(b *bench, w *workers.Worker, path string) string {
 	b.t.Helper()
 	o := b.run(w, fetch("GET", "http://x/"+path, ""))
 	require.Nil(b.t, o.end.Failure, "%v", b.lines())
@@ -255,7 +256,7 @@ func TestPersistentEventsEndAlone(t *testing.T) {
 			return Response.json({ ticks, stray });
 		} }`, func(c *Config) { c.AllowAddresses = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
 	w.Vars = map[string]string{"URL": server.URL}
-	w.Limits.Wall = events.Millis(200 * time.Millisecond)
+	w.Limits.Wall = workers.Millis(200 * time.Millisecond)
 	var o *outcome
 	for asked.Load() == 0 { // on a busy machine an event may end before its request arrives
 		o = b.run(w, fetch("GET", "http://x/stray", ""))
@@ -321,18 +322,18 @@ const hooks = `let n = 0;
 func TestPersistentLifetime(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		life    events.Lifetime
+		life    workers.Lifetime
 		lines   []string
 		discard string
 	}{
-		"idle": {events.Lifetime{Idle: events.Millis(30 * time.Millisecond)}, []string{"idle 2!", "terminate 2", "bye !"},
+		"idle": {workers.Lifetime{Idle: workers.Millis(30 * time.Millisecond)}, []string{"idle 2!", "terminate 2", "bye !"},
 			"idle"},
-		"ttl":      {events.Lifetime{TTL: events.Millis(150 * time.Millisecond)}, []string{"terminate 2", "bye !"}, "ttl"},
-		"requests": {events.Lifetime{Requests: 2}, []string{"terminate 2", "bye !"}, "reuses"},
+		"ttl":      {workers.Lifetime{TTL: workers.Millis(150 * time.Millisecond)}, []string{"terminate 2", "bye !"}, "ttl"},
+		"requests": {workers.Lifetime{Requests: 2}, []string{"terminate 2", "bye !"}, "reuses"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// On a busy machine the time may pass between two events.
-			for longer := events.Millis(1); ; longer *= 2 {
+			for longer := workers.Millis(1); ; longer *= 2 {
 				b, w := newPersistent(t, hooks)
 				w.Lifetime, w.Vars = tc.life, map[string]string{"X": "!"}
 				w.Lifetime.Idle *= longer
@@ -361,8 +362,8 @@ func TestPersistentHookAfterLateEvent(t *testing.T) {
 		fetch: () => new Promise(done => setTimeout(done, 1e6)),
 		onIdle() { console.log("idle") },
 	}`)
-	w.Limits.Wall = events.Millis(20 * time.Millisecond)
-	w.Lifetime.Idle = events.Millis(time.Millisecond)
+	w.Limits.Wall = workers.Millis(20 * time.Millisecond)
+	w.Lifetime.Idle = workers.Millis(time.Millisecond)
 	require.Equal(t, events.ReasonTimeout, b.run(w, fetch("GET", "http://x/", "")).end.Failure.Reason)
 	require.Eventually(t, func() bool { return b.pool.Stats().Discards["idle"] == 1 }, patience, time.Millisecond)
 	require.Equal(t, "idle", b.lines()[len(b.lines())-1])
@@ -435,7 +436,7 @@ func TestPersistentLoads(t *testing.T) {
 	}
 	require.Len(t, seen, 5)
 	bad := worker("bad", `await new Promise(done => setTimeout(done, 5)); throw new Error("no")`)
-	bad.Mode = events.Persistent
+	bad.Mode = workers.Persistent
 	all = nil
 	for range 3 {
 		all = append(all, b.start(bad, fetch("GET", "http://x/", "")))

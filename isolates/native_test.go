@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // native is work of V8 that cannot be interrupted, and that ends by itself. Each takes longer than the CPU time that a
@@ -39,7 +40,7 @@ func TestNativeWorkLosesNoThread(t *testing.T) {
 	for name, code := range native {
 		w := worker("callee", `import { WorkerEntrypoint } from "cloudflare:workers";
 			export default class extends WorkerEntrypoint { big() { `+code+` } }`)
-		w.Hash, w.Limits = name, events.Limits{CPU: events.Millis(10 * time.Millisecond), HeapMB: 256}
+		w.Hash, w.Limits = name, workers.Limits{CPU: workers.Millis(10 * time.Millisecond), HeapMB: 256}
 		beside := b.begin(caller, fetch("GET", "http://x/", ""))
 		e := fetch("POST", "http://w/", "\xff\x0fA\x00$\x00\x00")
 		e.Service = &events.ServiceCall{Method: "big"}

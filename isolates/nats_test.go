@@ -5,12 +5,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
-func natsWorker(code string) *events.Worker {
+func natsWorker(code string) *workers.Worker {
 	w := worker("w", code)
-	w.NATS = map[string]events.NATSSubjects{"BUS": {Publish: []string{"a"}}}
+	w.NATS = map[string]workers.NATSSubjects{"BUS": {Publish: []string{"a"}}}
 	return w
 }
 
@@ -42,7 +42,7 @@ func TestNATSBudget(t *testing.T) {
 		const failed = all.filter((x) => x.status === "rejected");
 		return Response.json([all.length - failed.length, failed[0].reason.message]);
 	} }`)
-	w.Limits.CPU = events.Millis(60e9)
+	w.Limits.CPU = workers.Millis(60e9)
 	o := b.run(w, fetch("GET", "http://w/", ""))
 	require.NotNil(t, o.reply, o.end.Failure)
 	require.JSONEq(t, `[50, "too many calls of nats bindings: at most 50 per event"]`, string(o.reply.Body))

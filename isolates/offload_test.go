@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/offload"
 )
 
@@ -23,9 +24,9 @@ export default { async task({ payload }, env, ctx) {
 	return all.map((x) => x.status === "fulfilled" ? x.value.byteLength : x.reason.name + ": " + x.reason.message);
 } };`
 
-func deriver(cpu, wall time.Duration) *events.Worker {
+func deriver(cpu, wall time.Duration) *workers.Worker {
 	w := worker("derive", derive)
-	w.Limits = events.Limits{CPU: events.Millis(cpu), Wall: events.Millis(wall)}
+	w.Limits = workers.Limits{CPU: workers.Millis(cpu), Wall: workers.Millis(wall)}
 	return w
 }
 
@@ -138,7 +139,7 @@ func TestLongOperationsInAPersistentContext(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	w := deriver(20*time.Second, 25*time.Second)
-	w.Mode = events.Persistent
+	w.Mode = workers.Persistent
 	var list []*outcome
 	for range 3 {
 		list = append(list, b.start(w, task(`{"iterations":20000,"times":3}`)))
@@ -171,7 +172,7 @@ func BenchmarkSubtle(bm *testing.B) {
 		bm.Run(c.name, func(bm *testing.B) {
 			b := newBench(bm)
 			w := worker("bench", c.setup+";\nexport default { async task({ payload }) { for (let i = 0; i < payload; i++) await "+c.body+"; } }")
-			w.Limits = events.Limits{CPU: events.Millis(5 * time.Minute), Wall: events.Millis(5 * time.Minute)}
+			w.Limits = workers.Limits{CPU: workers.Millis(5 * time.Minute), Wall: workers.Millis(5 * time.Minute)}
 			b.run(w, task("1"))
 			bm.ResetTimer()
 			if o := b.run(w, task(fmt.Sprint(bm.N))); o.end.Failure != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // upload is a live body of n parts of a MiB. It notes how many were read.
@@ -49,7 +50,7 @@ func uploading(n int) (*events.Event, *uploaded) {
 }
 
 // passes a body of 16 MiB, with the default limit of 50 ms of CPU, through code.
-func passes(t *testing.T, b *bench, w *events.Worker) *outcome {
+func passes(t *testing.T, b *bench, w *workers.Worker) *outcome {
 	t.Helper()
 	const mib = 16
 	e, u := uploading(mib)
@@ -222,7 +223,7 @@ func TestPipeEndsWithItsRun(t *testing.T) {
 		return nil, ctx.Err()
 	}}
 	w := worker("w", `export default { fetch: r => new Response(r.body) }`)
-	w.Limits.Wall = events.Millis(100 * time.Millisecond)
+	w.Limits.Wall = workers.Millis(100 * time.Millisecond)
 	o := b.start(w, e)
 	o.wait(t, o.ended)
 	require.Equal(t, events.ReasonTimeout, o.end.Broken.Reason)

@@ -3,7 +3,7 @@ package isolates
 import (
 	"sync"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // policies knows what owners may have, and which of them share isolates. Any goroutine may use it. Its zero value knows
@@ -17,7 +17,7 @@ type policies struct {
 
 // entry is an owner with a policy.
 type entry struct {
-	policy events.Policy
+	policy workers.Policy
 	tenant string // who shares its isolates
 	group  *group // nil unless it is in one
 }
@@ -25,8 +25,8 @@ type entry struct {
 // group is the owners of a trust group that this process knows.
 type group struct {
 	mu      sync.Mutex
-	members map[string]events.Policy
-	most    events.Policy // the largest shares of members; 0 = none has one of its own
+	members map[string]workers.Policy
+	most    workers.Policy // the largest shares of members; 0 = none has one of its own
 }
 
 // tenantOf returns the tenant of a group. No owner has such a name.
@@ -35,7 +35,7 @@ func tenantOf(group string) string { return "@" + group }
 // SetPolicy sets what an owner may have from now on. The zero Policy means the configuration. The pool uses only a
 // policy's shares of isolates and heap, its ceilings of limits, and its group. An owner whose group changes leaves what
 // it has in isolates of others: runs that have begun end there. Any goroutine may call it.
-func (p *Pool) SetPolicy(owner string, policy events.Policy) {
+func (p *Pool) SetPolicy(owner string, policy workers.Policy) {
 	before := p.policies.tenant(owner)
 	p.policies.set(owner, policy)
 	if before != p.policies.tenant(owner) {
@@ -44,7 +44,7 @@ func (p *Pool) SetPolicy(owner string, policy events.Policy) {
 	p.wakeHungry()
 }
 
-func (s *policies) set(owner string, policy events.Policy) {
+func (s *policies) set(owner string, policy workers.Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.of(owner); old != nil && old.group != nil && old.policy.Group != policy.Group {
@@ -63,7 +63,7 @@ func (s *policies) set(owner string, policy events.Policy) {
 			s.groups = map[string]*group{}
 		}
 		if s.groups[name] == nil {
-			s.groups[name] = &group{members: map[string]events.Policy{}}
+			s.groups[name] = &group{members: map[string]workers.Policy{}}
 		}
 		e.tenant, e.group = tenantOf(name), s.groups[name]
 		e.group.set(owner, &policy)
@@ -79,10 +79,10 @@ func (s *policies) of(owner string) *entry {
 }
 
 // set records a member with its policy, or without one that it has left.
-func (g *group) set(owner string, policy *events.Policy) {
+func (g *group) set(owner string, policy *workers.Policy) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	old, now := g.members[owner], events.Policy{}
+	old, now := g.members[owner], workers.Policy{}
 	delete(g.members, owner)
 	if policy != nil {
 		now = *policy
@@ -91,7 +91,7 @@ func (g *group) set(owner string, policy *events.Policy) {
 	// Only one that had the largest share, and has less now, lowers it.
 	if old.MaxIsolates == g.most.MaxIsolates && now.MaxIsolates < old.MaxIsolates || old.HeapMB == g.most.HeapMB &&
 		now.HeapMB < old.HeapMB {
-		g.most = events.Policy{}
+		g.most = workers.Policy{}
 		for _, m := range g.members {
 			g.raise(m)
 		}
@@ -99,7 +99,7 @@ func (g *group) set(owner string, policy *events.Policy) {
 	g.raise(now)
 }
 
-func (g *group) raise(p events.Policy) {
+func (g *group) raise(p workers.Policy) {
 	g.most.MaxIsolates, g.most.HeapMB = max(g.most.MaxIsolates, p.MaxIsolates), max(g.most.HeapMB, p.HeapMB)
 }
 
@@ -109,7 +109,7 @@ func (g *group) empty() bool {
 	return len(g.members) == 0
 }
 
-func (g *group) shares() events.Policy {
+func (g *group) shares() workers.Policy {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.most
@@ -124,7 +124,7 @@ func (s *policies) tenant(owner string) string {
 }
 
 // limits returns the limits of a worker, within what its owner may have now.
-func (p *Pool) limits(w *events.Worker) events.Limits {
+func (p *Pool) limits(w *workers.Worker) workers.Limits {
 	if e := p.policies.of(w.Owner); e != nil {
 		return w.Limits.Within(e.policy.Ceilings)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func TestFetchHandler(t *testing.T) {
@@ -129,7 +130,7 @@ func TestHowAttemptsFail(t *testing.T) {
 				w := worker("w", tc.code)
 				switch tc.reason {
 				case events.ReasonTimeout:
-					w.Limits.Wall = events.Millis(300 * time.Millisecond)
+					w.Limits.Wall = workers.Millis(300 * time.Millisecond)
 				case events.ReasonCPU, "":
 					w.Limits = short
 				}
@@ -137,7 +138,7 @@ func TestHowAttemptsFail(t *testing.T) {
 				const limit = 100 * time.Millisecond // the real one is only longer
 				b.pool.loadCPU = limit
 				if tc.reason == events.ReasonMemory {
-					w.Limits = events.Limits{HeapMB: 16, CPU: events.Millis(10 * time.Second)}
+					w.Limits = workers.Limits{HeapMB: 16, CPU: workers.Millis(10 * time.Second)}
 				}
 				o := b.run(w, fetch("GET", "http://x/", ""))
 				require.NotNil(t, o.end.Failure)
@@ -148,7 +149,7 @@ func TestHowAttemptsFail(t *testing.T) {
 				if tc.reason != "" {
 					require.Equal(t, tc.reason, o.end.Failure.Reason, o.end.Failure.Message)
 				}
-				if name == "never" && b.mode == events.Persistent {
+				if name == "never" && b.mode == workers.Persistent {
 					tc.message = "wall-clock limit" // another event might have resolved it
 				}
 				require.Contains(t, o.end.Failure.Message, strings.ReplaceAll(tc.message, "LOAD", limit.String()))
@@ -164,7 +165,7 @@ func TestWaitUntilIsCutByTheWallClock(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch(r, env, ctx) { ctx.waitUntil(new Promise(() => setInterval(() => {}, 20))); return new Response("ok") } }`)
-		w.Limits.Wall = events.Millis(200 * time.Millisecond)
+		w.Limits.Wall = workers.Millis(200 * time.Millisecond)
 		o := b.run(w, fetch("GET", "http://x/", ""))
 		require.Equal(t, "ok", string(o.reply.Body))
 		require.Nil(t, o.end.Failure)
@@ -211,7 +212,7 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		w := worker("w", `export default { fetch() { console.log("in"); for (;;); } }`)
-		w.Limits = events.Limits{CPU: events.Millis(5 * time.Minute), Wall: events.Millis(10 * time.Minute)}
+		w.Limits = workers.Limits{CPU: workers.Millis(5 * time.Minute), Wall: workers.Millis(10 * time.Minute)}
 		waits := b.start(worker("waits", `export default { fetch: () => new Promise(done => setTimeout(done, 1e6)) }`), fetch("GET", "http://x/", ""))
 		loop := b.start(w, fetch("GET", "http://x/", "")) // the last: the thread takes nothing while it is in it
 		require.Eventually(t, func() bool {               // the thread has both
@@ -246,8 +247,8 @@ func TestIsolatesAreEvicted(t *testing.T) {
 func TestContextsAreClosedOnRequest(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
-		count := func(w *events.Worker) string { return string(b.run(w, fetch("GET", "http://x/", "")).reply.Body) }
-		counts := func(name, version string) *events.Worker {
+		count := func(w *workers.Worker) string { return string(b.run(w, fetch("GET", "http://x/", "")).reply.Body) }
+		counts := func(name, version string) *workers.Worker {
 			w := worker(name, `let n = 0; export default { fetch: () => new Response(String(++n)) }`)
 			w.Version = version
 			return w
@@ -266,17 +267,17 @@ func TestContextsAreClosedOnRequest(t *testing.T) {
 		require.Contains(t, b.closed, "acme/never")
 		n := b.pool.Stats().Discards["unneeded"]
 		switch b.mode {
-		case events.Oneshot:
+		case workers.Oneshot:
 			require.Equal(t, []string{"1", "1", "1"}, got)
 			require.Zero(t, n)
-		case events.Persistent:
+		case workers.Persistent:
 			require.Equal(t, []string{"3", "3", "3"}, got, "what it keeps in memory stays")
 			require.Zero(t, n)
-		case events.Pinned:
+		case workers.Pinned:
 			require.Equal(t, []string{"1", "3", "3"}, got)
 			require.EqualValues(t, 1, n)
 			require.Contains(t, b.closed, "acme/w")
-		case events.Shared: // the isolate is the thread's only while something runs in it
+		case workers.Shared: // the isolate is the thread's only while something runs in it
 		}
 	}, func(c *Config) { c.Threads = 1 })
 }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -39,8 +39,8 @@ func (c Config) prewarmed() int {
 }
 
 // prewarmedLimits are the limits with which prewarmed isolates are made. SetLimits changes them.
-var prewarmedLimits = v8x.Limits{Heap: uint64(events.DefaultLimits.HeapMB) << 20,
-	Buffers: uint64(events.DefaultLimits.HeapMB) << 20}
+var prewarmedLimits = v8x.Limits{Heap: uint64(workers.DefaultLimits.HeapMB) << 20,
+	Buffers: uint64(workers.DefaultLimits.HeapMB) << 20}
 
 // isolate returns an isolate with limits l: a prewarmed one, or a new one if none is ready. Called on threads.
 func (s *prewarmed) isolate(l v8x.Limits) *v8x.Isolate {

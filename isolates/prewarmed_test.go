@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const hello = `export default { task: () => "hello" }`
@@ -48,7 +49,7 @@ func TestSparesServeEveryLimit(t *testing.T) {
 			for (let i = 0; i < payload.mb * 8; i++) kept.push(new Array(16 << 10).fill(i + 0.5)); // 128 KB
 			return kept.length;
 		} }`)
-		w.Limits = events.Limits{HeapMB: mb, CPU: events.Millis(20 * time.Second)}
+		w.Limits = workers.Limits{HeapMB: mb, CPU: workers.Millis(20 * time.Second)}
 		fits := b.run(w, task(fmt.Sprintf(`{"mb":%d}`, mb/2)))
 		require.Nil(t, fits.end.Failure, "half of %d MB", mb)
 		tooMuch := b.run(w, task(fmt.Sprintf(`{"mb":%d}`, mb+2)))

@@ -10,18 +10,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // answer runs a fetch event and decodes its answer.
-func (c *isolationBench) answer(w *events.Worker, token string, doc any) {
+func (c *isolationBench) answer(w *workers.Worker, token string, doc any) {
 	c.t.Helper()
 	o := c.run(w, c.event("POST", token, false))
 	require.Nil(c.t, o.end.Failure, "%v", c.lines())
 	require.NoError(c.t, json.Unmarshal(o.reply.Body, doc), "%s", o.reply.Body)
 }
 
-func unchanged(*events.Worker) {}
+func unchanged(*workers.Worker) {}
 
 // A worker cannot reach any object of the runtime, nor its entry function, nor anything by frames of stacks.
 func TestControlObjectsAreOutOfReach(t *testing.T) {

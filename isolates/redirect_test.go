@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // seen is a request as the server received it.
@@ -242,7 +242,7 @@ func TestRedirectsCountAndAreGuarded(t *testing.T) {
 	one, _ := redirectServers(t)
 	b := newBench(t, loopback)
 	w := worker("w", `export default { async task(event) { const out = []; for (let i = 0; i < 3; i++) out.push(await fetch(event.payload).then((r) => r.status, (e) => e.message)); return out } }`)
-	w.Limits = events.Limits{Subrequests: 2, CPU: events.Millis(10 * time.Second)}
+	w.Limits = workers.Limits{Subrequests: 2, CPU: workers.Millis(10 * time.Second)}
 	o := b.run(w, task(fmt.Sprintf("%q", one+"/a?to=/b%3Fto=/c%253Fto=/to")))
 	require.Contains(t, string(o.reply.Body), `[200,200,"fetch failed: too many subrequests: at most 2 per event"]`)
 	_, _, failed := b.redirected(one+"/a?to=http://10.0.0.1/", "{}")
@@ -273,7 +273,7 @@ func FuzzRedirect(f *testing.F) {
 		const url = event.payload + "/start?secret";
 		return await fetch(url, { method: "POST", body: "b", headers: { authorization: "secret" }, referrer: url }).then((r) => r.status, (e) => e.message);
 	} }`)
-	w.Limits.CPU = events.Millis(10 * time.Second)
+	w.Limits.CPU = workers.Millis(10 * time.Second)
 	host := strings.TrimPrefix(two.URL, "http://")
 	for _, l := range []string{"", "/to", two.URL, "//" + host, `\\` + host, "http:\t//" + host, "HTTP:" + host,
 		"http://user:pass@" + host, "\x00//" + host, "http://" + host + "#\xff", "http://0x7f.1:" +

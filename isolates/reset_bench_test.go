@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // BenchmarkReset compares an event that leaves nothing behind in its context with one that leaves things that must be
@@ -25,12 +25,12 @@ func BenchmarkReset(b *testing.B) {
 			p := newBench(b, func(c *Config) { c.ContextMaxReuses = 1 << 30 })
 			w := worker("w", kind.code)
 			const batch = 64
-			rush(b, p, []*events.Worker{w}, 4*batch, batch, 1, "")
+			rush(b, p, []*workers.Worker{w}, 4*batch, batch, 1, "")
 			tid := p.pool.threads[0].Load().watch.pinned()
 			before := threadCPU(tid)
 			b.ResetTimer()
 			for range b.N {
-				rush(b, p, []*events.Worker{w}, batch, batch, 1, "")
+				rush(b, p, []*workers.Worker{w}, batch, batch, 1, "")
 			}
 			b.ReportMetric(float64((threadCPU(tid)-before).Nanoseconds())/1e3/float64(b.N*batch), "cpu-µs/event")
 			require.EqualValues(b, 1, p.pool.Stats().ColdStarts, "nothing was thrown away")

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -19,7 +19,7 @@ func BenchmarkIsolatesAtRest(b *testing.B) {
 	const owners, eventsEach = 400, 1000
 	for b.Loop() {
 		h := openBench(b, func(p *Pool) { p.rests.collect, p.rests.flush = time.Hour, 2*time.Hour })
-		var list []*events.Worker
+		var list []*workers.Worker
 		for i := range owners {
 			w := of(fmt.Sprint("o", i), worker("w", `export default { async fetch(r) { const x = await r.json(); return Response.json({ n: x.n + 1 }) } }`))
 			w.Limits.CPU = ample

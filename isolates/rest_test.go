@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Isolates at rest give back garbage first, then code too, and run as before afterwards. Each does so once until
@@ -15,7 +15,7 @@ import (
 func TestIsolatesAtRestGiveBackMemory(t *testing.T) {
 	t.Parallel()
 	b := openBench(t, func(p *Pool) { p.rests.collect, p.rests.flush = 20*time.Millisecond, 40*time.Millisecond })
-	var list []*events.Worker
+	var list []*workers.Worker
 	for _, owner := range []string{"a", "b", "c"} {
 		w := of(owner, worker("w", `const kept = []; export default { fetch() {
 			let s = ""; for (let i = 0; i < 2e4; i++) s = "text" + i + s.length; kept.push(s);

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const routesWorker = `
@@ -101,7 +102,7 @@ func TestRoutesBesideHandlers(t *testing.T) {
 		w := worker("beside", `const kept = new Response("kept"); let n = 0;
 			const routes = { "/kept": kept, "/n": () => new Response(String(++n)), "/one": { POST: new Response("one") },
 				"/read": async () => new Response(await kept.text()), "/change": () => { kept.headers.set("x", "y"); return new Response("ok"); } };`+other)
-		w.Mode = events.Persistent
+		w.Mode = workers.Persistent
 		for _, c := range [][3]string{
 			{"GET", "/kept", "kept"}, {"GET", "/kept", "kept"}, {"GET", "/nothing", "other GET"}, {"POST", "/one", "one"},
 			{"GET", "/one", "other GET"},

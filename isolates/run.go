@@ -7,6 +7,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 )
 
@@ -18,8 +19,8 @@ type run struct {
 	start   time.Time
 	begun   bool // its handler was called
 
-	tenant   string        // of its owner when it began
-	limits   events.Limits // of its worker, within its owner's ceilings
+	tenant   string         // of its owner when it began
+	limits   workers.Limits // of its worker, within its owner's ceilings
 	cpuLeft  time.Duration
 	loadCPU  time.Duration // limit of its module's evaluation
 	wall     time.Time     // the end of its wall-clock limit

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -25,7 +26,7 @@ const burnsOn = time.Minute
 const strays = `Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 1e6)`
 
 // straying makes a worker with a handler that V8 does not end.
-func straying(name string) *events.Worker {
+func straying(name string) *workers.Worker {
 	w := worker(name, `export default { fetch() { `+strays+`; return new Response("it has ended by itself") } }`)
 	w.Limits = short
 	return w
@@ -110,8 +111,8 @@ func TestThreadThatIsLostBetweenEvents(t *testing.T) {
 	b := newBench(t)
 	w := worker("between", `export default { fetch() { return new Response("ok") } }
 		setTimeout(() => `+strays+`, 50)`)
-	w.Mode = events.Persistent
-	w.Limits.CPU = events.Millis(20 * time.Millisecond)
+	w.Mode = workers.Persistent
+	w.Limits.CPU = workers.Millis(20 * time.Millisecond)
 	o := b.run(w, fetch("GET", "http://x/", ""))
 	require.Nil(t, o.end.Failure)
 	require.Eventually(t, func() bool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // secretsError is the error of a worker whose secrets are not all known.
@@ -15,7 +16,7 @@ func (e secretsError) Unwrap() error { return e.error }
 
 // secretsOf returns the values of the secrets that w names, or nil when it names none. Without all of them a worker
 // does not run: with undefined in place of a key, a check of a signature could pass.
-func secretsOf(w *events.Worker, p *Pool) (*Secrets, error) {
+func secretsOf(w *workers.Worker, p *Pool) (*Secrets, error) {
 	if len(w.Secrets) == 0 {
 		return nil, nil
 	}
@@ -36,7 +37,7 @@ func secretsOf(w *events.Worker, p *Pool) (*Secrets, error) {
 // one when it is loaded.
 const placeholder = "placeholder-of-a-secret"
 
-func placeholders(w *events.Worker) *Secrets {
+func placeholders(w *workers.Worker) *Secrets {
 	values := map[string]string{}
 	for _, name := range w.Secrets {
 		values[name] = placeholder

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // safe gives the pool secrets that a test changes.
@@ -21,7 +22,7 @@ type safe struct {
 	err error
 }
 
-func (s *safe) of(*events.Worker) (*Secrets, error) {
+func (s *safe) of(*workers.Worker) (*Secrets, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now, s.err
@@ -42,7 +43,7 @@ func (s *safe) set(value string, err error) {
 
 // keyed is a worker that names the secret KEY, has the var OTHER, and tells how many events its context has seen. A
 // request with a body waits until the body ends.
-func keyed(name string) *events.Worker {
+func keyed(name string) *workers.Worker {
 	w := worker(name, `let n = 0;
 export default { async fetch(request, env) {
   n++;
@@ -69,7 +70,7 @@ func TestANewValueOfASecretReachesTheNextEvent(t *testing.T) {
 		}
 		require.Equal(t, "one+1", call(""))
 		again := "one+2"
-		if b.mode == events.Oneshot {
+		if b.mode == workers.Oneshot {
 			again = "one+1"
 		}
 		require.Equal(t, again, call(""), "the context is used again while nothing changes")
@@ -99,7 +100,7 @@ func TestRenewEndsContextsWithOldValues(t *testing.T) {
 	s := &safe{}
 	inModes(t, func(t *testing.T, b *bench) {
 		b.cpu = ample
-		if b.mode == events.Oneshot {
+		if b.mode == workers.Oneshot {
 			t.Skip("no context outlives its event")
 		}
 		s.set("one", nil)
@@ -195,7 +196,7 @@ export default { async fetch(r) {
 		old := map[string]bool{string(b.run(w, fetch("GET", "http://x/", "")).reply.Body): true}
 		b.run(other, fetch("GET", "http://x/", ""))
 		others := 0 // no context of mode oneshot outlives its event
-		if b.mode != events.Oneshot {
+		if b.mode != workers.Oneshot {
 			others = contexts("other")
 		}
 		slow := b.start(w, fetch("GET", "http://x/slow", ""))
@@ -212,7 +213,7 @@ export default { async fetch(r) {
 		mu.Lock()
 		defer mu.Unlock()
 		require.Contains(t, changes, ContextMade)
-		if b.mode != events.Oneshot {
+		if b.mode != workers.Oneshot {
 			require.Positive(t, b.pool.Stats().Discards[discardReset])
 			require.Contains(t, changes, ContextDiscarded+" reset")
 		}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -70,7 +71,7 @@ const soakCrowded = 1000
 
 // deployed is the active version of a worker.
 type deployed struct {
-	worker *events.Worker
+	worker *workers.Worker
 	script *soakScript
 }
 
@@ -162,25 +163,25 @@ func (s *soak) pick() *deployed {
 	return d
 }
 
-func (s *soak) deploy(owner, name string, version int, script *soakScript) *events.Worker {
+func (s *soak) deploy(owner, name string, version int, script *soakScript) *workers.Worker {
 	w := worker(name, script.module)
 	if script.module == "" {
 		w.Code = fmt.Sprintf("const BASE = %q;", s.server.URL) + strings.Replace(soakPrelude, "BODY", script.body, 1)
 	}
 	w.Owner, w.Number, w.Version = owner, version, fmt.Sprintf("%d-soak", version)
 	w.Hash = who(w.Owner, w.Name, w.Version) + script.name
-	w.Mode = events.Modes[s.random.IntN(len(events.Modes))]
+	w.Mode = workers.Modes[s.random.IntN(len(workers.Modes))]
 	w.Vars = map[string]string{"WHO": who(w.Owner, w.Name, w.Version)}
 	w.Queues = map[string]string{"JOBS": "jobs-of-" + owner}
 	// A limit that no script should reach must not depend on how busy the machine is.
-	w.Limits = events.Limits{HeapMB: 24, CPU: events.Millis(20 * time.Second), Wall: events.Millis(time.Minute)}
+	w.Limits = workers.Limits{HeapMB: 24, CPU: workers.Millis(20 * time.Second), Wall: workers.Millis(time.Minute)}
 	switch {
 	case slices.Contains(script.ends, "cpu") && slices.Contains(script.ends, "memory"):
-		w.Limits.CPU = events.Millis(200 * time.Millisecond)
+		w.Limits.CPU = workers.Millis(200 * time.Millisecond)
 	case slices.Contains(script.ends, "cpu") || script.name == "loop-after":
-		w.Limits.CPU = events.DefaultLimits.CPU
+		w.Limits.CPU = workers.DefaultLimits.CPU
 	case slices.Contains(script.ends, "timeout") || script.name == "wait-until-endless":
-		w.Limits.Wall = events.Millis(150 * time.Millisecond)
+		w.Limits.Wall = workers.Millis(150 * time.Millisecond)
 	}
 	return w
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // chat is a worker whose clients are in all.
@@ -54,14 +55,14 @@ export default {
 type upgrading struct {
 	*httptest.Server
 	b    *bench
-	w    *events.Worker
+	w    *workers.Worker
 	end  context.CancelFunc // ends the process, for its WebSockets
 	ends chan struct{}      // one for each WebSocket that ended
 }
 
 func newUpgrading(t *testing.T, b *bench, code string) *upgrading {
 	w := worker("chat", code)
-	w.Mode = events.Persistent
+	w.Mode = workers.Persistent
 	ctx, end := context.WithCancel(context.Background())
 	u := &upgrading{b: b, w: w, end: end, ends: make(chan struct{}, 1000)}
 	up := websocket.Upgrader{}
@@ -208,12 +209,12 @@ func TestWebSocketsThatAreRefused(t *testing.T) {
 		pair + "server.accept(); globalThis.r = new Response(null, { status: 101, webSocket: client }); return r": "the request did not ask for one",
 	} {
 		w := worker("refused", "export default { fetch() { "+body+" } };")
-		w.Mode = events.Persistent
+		w.Mode = workers.Persistent
 		o := b.run(w, fetch("GET", "http://x.test/", ""))
 		require.NotNil(t, o.end.Failure, body)
 		require.Contains(t, o.end.Failure.Message, want, body)
 	}
-	for _, mode := range []events.Mode{events.Pinned, events.Shared, events.Oneshot} {
+	for _, mode := range []workers.Mode{workers.Pinned, workers.Shared, workers.Oneshot} {
 		w := worker("mode", "export default { fetch() { new WebSocketPair() } };")
 		w.Mode = mode
 		require.Contains(t, b.run(w, fetch("GET", "http://x.test/", "")).end.Failure.Message,
@@ -222,7 +223,7 @@ func TestWebSocketsThatAreRefused(t *testing.T) {
 	// A pair has one client.
 	w := worker("twice", `const [client, server] = Object.values(new WebSocketPair()); server.accept();
 		export default { fetch() { return new Response(null, { status: 101, webSocket: client }) } };`)
-	w.Mode = events.Persistent
+	w.Mode = workers.Persistent
 	e := fetch("GET", "http://x.test/", "")
 	e.Upgrade = true
 	require.NotNil(t, b.run(w, e).reply.Socket)
@@ -258,7 +259,7 @@ func TestWebSocketsKeepTheirContext(t *testing.T) {
 	b := newBench(t)
 	b.cpu = ample
 	u := newUpgrading(t, b, chat)
-	u.w.Lifetime.Idle = events.Millis(30 * time.Millisecond)
+	u.w.Lifetime.Idle = workers.Millis(30 * time.Millisecond)
 	c := u.dial(t)
 	says(t, c, "a")
 	reads(t, c, "echo a")
@@ -312,7 +313,7 @@ func TestWebSocketMessagesAreSlowedDown(t *testing.T) {
 	b := newBench(t)
 	b.cpu = ample
 	u := newUpgrading(t, b, chat)
-	u.w.Limits.CPU = events.Millis(10 * time.Second)
+	u.w.Limits.CPU = workers.Millis(10 * time.Second)
 	c := u.dial(t)
 	const n = 40
 	for range n {
@@ -336,7 +337,7 @@ func TestWebSocketClientThatTakesNothing(t *testing.T) {
 	b := newBench(t)
 	b.cpu = ample
 	u := newUpgrading(t, b, chat)
-	u.w.Limits = events.Limits{HeapMB: 64, CPU: events.Millis(10 * time.Second)}
+	u.w.Limits = workers.Limits{HeapMB: 64, CPU: workers.Millis(10 * time.Second)}
 	deaf, other := u.dial(t), u.dial(t)
 	says(t, deaf, "flood:40")
 	reads(t, other, "left,1006,,false")
@@ -410,8 +411,8 @@ func TestWebSocketsWithoutClients(t *testing.T) {
 			}
 			return new Response(closed + " " + opened.filter((s) => s.readyState === WebSocket.OPEN).length);
 		} };`)
-	w.Mode = events.Persistent
-	w.Limits.CPU = events.Millis(10 * time.Second)
+	w.Mode = workers.Persistent
+	w.Limits.CPU = workers.Millis(10 * time.Second)
 	ask := func(n int) string {
 		o := b.run(w, fetch("GET", fmt.Sprint("http://x.test/", n), ""))
 		require.Nil(t, o.end.Failure)

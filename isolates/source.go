@@ -5,6 +5,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 )
 
@@ -29,10 +30,10 @@ type Source interface {
 	Calling(a *lifecycle.Attempt, is bool)
 	// Overstays reports that a turn of w continues in V8 although it was told to end, or that this is over: it has ended,
 	// or Lost was called. Until then no event of the owner should start: it may do the same.
-	Overstays(w *events.Worker, is bool)
+	Overstays(w *workers.Worker, is bool)
 	// Lost reports that a thread is lost to code of w that began at the given time, in an attempt or between events. It
 	// is called before the Report of the attempt's end, by a goroutine of the Pool, and must not block.
-	Lost(w *events.Worker, began time.Time)
+	Lost(w *workers.Worker, began time.Time)
 }
 
 // alone is the part of a Source for a pool in which no owner waits and none is charged.
@@ -51,10 +52,10 @@ func (alone) Away(*lifecycle.Attempt, bool) {}
 func (alone) Calling(*lifecycle.Attempt, bool) {}
 
 // Overstays is part of Source.
-func (alone) Overstays(*events.Worker, bool) {}
+func (alone) Overstays(*workers.Worker, bool) {}
 
 // Lost is part of Source.
-func (alone) Lost(*events.Worker, time.Time) {}
+func (alone) Lost(*workers.Worker, time.Time) {}
 
 // Host is the part of the process that handlers need.
 type Host interface {

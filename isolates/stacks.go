@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 	"github.com/pinwheel-run/pinwheel/internal/lib/sourcemap"
 	"github.com/pinwheel-run/pinwheel/isolates/offload"
@@ -27,7 +27,7 @@ const (
 
 // author maps the frames of a stack to the author's files and removes those of the runtime. It cuts stacks that are too
 // long.
-func (s *stacks) author(w *events.Worker, stack string) string {
+func (s *stacks) author(w *workers.Worker, stack string) string {
 	if len(stack) > maxRawStack && !guard.LinearWork.Off() {
 		stack = strings.ToValidUTF8(stack[:maxRawStack], "")
 	}
@@ -39,7 +39,7 @@ func (s *stacks) author(w *events.Worker, stack string) string {
 }
 
 // mapOf returns the source map of a worker. A nil map maps nothing. Parsing takes long, so it is done without the lock.
-func (s *stacks) mapOf(w *events.Worker) *sourcemap.Map {
+func (s *stacks) mapOf(w *workers.Worker) *sourcemap.Map {
 	s.mu.Lock()
 	m, ok := s.maps[w.Hash]
 	s.mu.Unlock()

@@ -11,11 +11,12 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/offload"
 )
 
 // mapped is a worker with a source map of some lines.
-func mapped(code string) *events.Worker {
+func mapped(code string) *workers.Worker {
 	w := worker("w", code)
 	w.SourceMap = []byte(`{"version":3,"sources":["w.ts"],"names":[],"mappings":"` + strings.Repeat("AAAA;AACA;", 5000) + `"}`)
 	return w
@@ -31,7 +32,7 @@ func TestReportedStacksAreCharged(t *testing.T) {
 		"many": ``, "long": `e.stack = "Error: x\n" + "    at f (w.js:1:1)\n".repeat(20000)`, "one line": `e.stack = "at (w.js:1:1) ".repeat(50000)`,
 	} {
 		w := mapped(fmt.Sprintf(code, more))
-		w.Limits = events.Limits{CPU: events.Millis(20 * time.Second), LogBytes: 1 << 20}
+		w.Limits = workers.Limits{CPU: workers.Millis(20 * time.Second), LogBytes: 1 << 20}
 		o := b.run(w, task("null"))
 		total := 0
 		for _, l := range b.logs {
@@ -54,7 +55,7 @@ func TestCommandsAreCharged(t *testing.T) {
 	b := newBench(t)
 	p := b.pool
 	th := newThread(p, 0)
-	r := &run{attempt: &lifecycle.Attempt{Worker: mapped("")}, limits: events.DefaultLimits, cpuLeft: time.Second,
+	r := &run{attempt: &lifecycle.Attempt{Worker: mapped("")}, limits: workers.DefaultLimits, cpuLeft: time.Second,
 		begun: true}
 	began := offload.CPU()
 	th.author(r, "Error: x\n    at f (w.js:1:1)\n")

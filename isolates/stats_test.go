@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func TestStatsCountWhatThreadsDo(t *testing.T) {
@@ -22,7 +22,7 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 			2
 	})
 	require.Equal(t, Counts{Total: 2, Capacity: 2, HeapMax: int64(mostHeapMB(1)) << 20}, b.pool.Stats().Counts)
-	as := func(owner, name, code string) *events.Worker {
+	as := func(owner, name, code string) *workers.Worker {
 		w := worker(name, code)
 		w.Owner = owner
 		return w
@@ -30,7 +30,7 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 	ok := `export default { fetch: () => new Response("ok") }`
 	fail := `export default { fetch() { throw 1 } }`
 	grow := `export default { fetch() { const a = []; for (;;) a.push(new Array(1e5).fill(1.5)) } }`
-	get := func(w *events.Worker) { b.run(w, fetch("GET", "http://x/", "")) }
+	get := func(w *workers.Worker) { b.run(w, fetch("GET", "http://x/", "")) }
 	for range 4 { // cold, warm, warm and thrown away, cold
 		get(as("a", "ok", ok))
 	}
@@ -147,7 +147,7 @@ func BenchmarkTally(b *testing.B) {
 	c := &counters{}
 	iso := &isolate{tenant: "a", sampled: time.Now().Add(time.Hour)}
 	c.isolateOpened(iso)
-	jc := &jsContext{isolate: iso, worker: &events.Worker{}}
+	jc := &jsContext{isolate: iso, worker: &workers.Worker{}}
 	c.contextMade(jc)
 	now := time.Now()
 	for b.Loop() {

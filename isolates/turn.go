@@ -6,6 +6,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -14,12 +15,12 @@ import (
 func (t *thread) begin(a *lifecycle.Attempt) bool {
 	mode := a.Worker.Mode.OrDefault()
 	if a.Own {
-		mode = events.Oneshot
+		mode = workers.Oneshot
 	}
 	if a.Event == nil {
-		mode = events.Pinned // a Checker only loads it
+		mode = workers.Pinned // a Checker only loads it
 	}
-	if mode == events.Persistent && t.pool.affinity.handOver(a, t) {
+	if mode == workers.Persistent && t.pool.affinity.handOver(a, t) {
 		return true
 	}
 	now := time.Now()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -27,7 +28,7 @@ func TestTurnIsChargedWhatItUses(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const second, hour = time.Second, time.Hour
-	r := &run{attempt: &lifecycle.Attempt{Worker: &events.Worker{}},
+	r := &run{attempt: &lifecycle.Attempt{Worker: &workers.Worker{}},
 		context: &jsContext{isolate: &isolate{v8: &v8x.Isolate{}}}, cpuLeft: hour, wall: time.Now().Add(hour)}
 	for name, looked := range map[string]bool{"looked at": true, "not looked at": false} {
 		var w watch
@@ -71,7 +72,7 @@ func TestLateWatchdogAccusesTheRightTurn(t *testing.T) {
 	t.Parallel()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	r := &run{attempt: &lifecycle.Attempt{Worker: &events.Worker{}},
+	r := &run{attempt: &lifecycle.Attempt{Worker: &workers.Worker{}},
 		context: &jsContext{isolate: &isolate{v8: &v8x.Isolate{}}}, cpuLeft: time.Minute, wall: time.Now().Add(time.Hour)}
 	for name, own := range map[string]bool{"its own": true, "of another": false} {
 		var w watch
@@ -119,7 +120,7 @@ func TestShortTurnsAreNotKilledAtTheWallClockLimit(t *testing.T) {
 	begin := func() (w *watch, limit time.Time) {
 		w, limit = &watch{}, time.Now()
 		w.pin(unix.Gettid())
-		w.begin(&run{attempt: &lifecycle.Attempt{Worker: &events.Worker{}}, context: &jsContext{isolate: &isolate{v8: iso}},
+		w.begin(&run{attempt: &lifecycle.Attempt{Worker: &workers.Worker{}}, context: &jsContext{isolate: &isolate{v8: iso}},
 			cpuLeft: time.Hour, wall: limit}, limit, false)
 		return w, limit
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // wsServer is a WebSocket server. Its handlers define what each path does. left has the server's view of the end of
@@ -305,7 +305,7 @@ func TestWebSocketBackpressure(t *testing.T) {
 		const socket = new WebSocket(event.payload + "/flood");
 		socket.onmessage = (e) => { const until = Date.now() + 400; while (Date.now() < until); done(e.data.size) };
 	}) } }`)
-	w.Limits = events.Limits{CPU: events.Millis(20 * time.Second)}
+	w.Limits = workers.Limits{CPU: workers.Millis(20 * time.Second)}
 	o := b.run(w, task(strconv.Quote(s.url)))
 	require.Nil(t, o.end.Failure, "%v", b.lines())
 	require.Equal(t, `{"success":true,"data":1048576}`, string(o.reply.Body))
@@ -336,7 +336,7 @@ func TestWebSocketHostile(t *testing.T) {
 	b := newBench(t, loopback)
 	run := func(body string) any {
 		w := worker("w", ws+`export default { async task(event) { const base = event.payload; `+body+` } }`)
-		w.Limits = events.Limits{CPU: events.Millis(20 * time.Second)}
+		w.Limits = workers.Limits{CPU: workers.Millis(20 * time.Second)}
 		o := b.run(w, task(strconv.Quote(s.url)))
 		require.Nil(t, o.end.Failure, "%v", b.lines())
 		return string(o.reply.Body)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
 )
 
@@ -76,7 +76,7 @@ func TestErrorsAreInPlainWords(t *testing.T) {
 		await failed("enum", () => new Request(base, { mode: "m".repeat(100000) }));
 		return out;
 	} }`)
-	w.Limits = events.Limits{CPU: events.Millis(20 * time.Second)}
+	w.Limits = workers.Limits{CPU: workers.Millis(20 * time.Second)}
 	o := b.run(w, task(fmt.Sprintf(`{"base": %q, "plain": %q, "secure": %q}`, base, plain.URL, secure.URL)))
 	require.Nil(t, o.end.Failure)
 	var all struct{ Data map[string]string }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const inflater = `
@@ -41,7 +42,7 @@ func TestDecompressionIsChargedAndEndsWithItsEvent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	w := worker("inflate", inflater)
-	w.Limits = events.Limits{CPU: events.Millis(20 * time.Second), Wall: events.Millis(patience)}
+	w.Limits = workers.Limits{CPU: workers.Millis(20 * time.Second), Wall: workers.Millis(patience)}
 	o := b.run(w, task(`{"megabytes":100}`))
 	require.Nil(t, o.end.Failure)
 	require.Contains(t, string(o.reply.Body), `104857600`)
@@ -50,7 +51,7 @@ func TestDecompressionIsChargedAndEndsWithItsEvent(t *testing.T) {
 	require.Nil(t, o.end.Failure, "%v", o.end.Failure)
 	require.Contains(t, string(o.reply.Body), `65536`)
 	w = worker("poor", inflater)
-	w.Limits = events.Limits{CPU: events.Millis(20 * time.Millisecond), Wall: events.Millis(patience)}
+	w.Limits = workers.Limits{CPU: workers.Millis(20 * time.Millisecond), Wall: workers.Millis(patience)}
 	o = b.run(w, task(`{"megabytes":1000}`))
 	require.NotNil(t, o.end.Failure)
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
@@ -112,7 +113,7 @@ func TestAStreamIsSharedByConcurrentEvents(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	w := worker("shares", sharesStream)
-	w.Mode = events.Persistent
+	w.Mode = workers.Persistent
 	first := b.start(w, task(`{"begin":true}`))
 	require.Eventually(t, func() bool {
 		return b.pool.holdings.of("acme") > 0
@@ -135,7 +136,7 @@ func BenchmarkZip(bm *testing.B) {
 			w := worker("bench", `const text = JSON.stringify(Array.from({ length: 100 }, (_, i) => ({ id: i, name: "n" + i })));
 				let packed = await new Response(new Response(text).body.pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
 				export default { async task({ payload }) { for (let i = 0; i < payload; i++) `+body+`; } }`)
-			w.Limits = events.Limits{CPU: events.Millis(5 * time.Minute), Wall: events.Millis(5 * time.Minute)}
+			w.Limits = workers.Limits{CPU: workers.Millis(5 * time.Minute), Wall: workers.Millis(5 * time.Minute)}
 			b.run(w, task("1"))
 			bm.ResetTimer()
 			if o := b.run(w, task(fmt.Sprint(bm.N))); o.end.Failure != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
@@ -57,7 +57,7 @@ func curves() []curve {
 				Name: "threads", Axis: "threads",
 				About: "echo of one owner on so many threads: isolates pinned to threads, and isolates that threads share",
 			},
-			at: threadCounts(runtime.NumCPU()), lines: []string{string(events.Pinned), string(events.Shared)},
+			at: threadCounts(runtime.NumCPU()), lines: []string{string(workers.Pinned), string(workers.Shared)},
 			scenario: overThreads,
 		}, {
 			CurveText: report.CurveText{Name: "body", Axis: "body", About: "a body of that size goes in and comes back",
@@ -105,7 +105,7 @@ func overActive(at int, _ string) scenario {
 }
 
 func overThreads(at int, line string) scenario {
-	mode := events.Mode(line)
+	mode := workers.Mode(line)
 	return scenario{name: "echo", parts: echoIn(mode), owners: 1, events: curveEvents, warm: true,
 		env: []string{"PINWHEEL_THREADS=" + strconv.Itoa(at)}}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
@@ -31,7 +32,7 @@ type rolloutEvent struct {
 
 // rolloutStep is a time in which the events are divided in one way.
 type rolloutStep struct {
-	events.Deployment
+	workers.Deployment
 	from time.Time
 }
 
@@ -197,7 +198,7 @@ func (s *rolloutSheet) during(r rolloutResult) (steps []rolloutStep, ends []time
 // total counts the events of a step.
 func (s *rolloutSheet) total(step rolloutStep, end time.Time) stepTotals {
 	candidate := step.Candidate()
-	points := events.Points(candidate.Percent)
+	points := workers.Points(candidate.Percent)
 	t := stepTotals{percent: candidate.Percent}
 	ran, expected := map[string]bool{}, 0
 	for i := range s.keys {
@@ -325,7 +326,7 @@ func (s *rolloutSheet) verdict(results []rolloutResult) error {
 		if len(steps) > 0 {
 			last = steps[len(steps)-1]
 		}
-		if last.Rollout == nil || r.bad != (last.Rollout.State == events.RolloutRolledBack) {
+		if last.Rollout == nil || r.bad != (last.Rollout.State == workers.RolloutRolledBack) {
 			errs = append(errs, fmt.Errorf("the rollout did not end as it should: %+v", last.Rollout))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
@@ -40,7 +41,7 @@ type scenario struct {
 // part is a worker with its events and replies in a scenario.
 type part struct {
 	worker string // a file in workers/
-	mode   events.Mode
+	mode   workers.Mode
 	kind   events.Kind
 	weight int // share of the events, relative to the sum of all weights
 	copy   int // 0, or the number of one of several workers with the same code
@@ -81,7 +82,7 @@ func echo() part {
 	return part{worker: "order.mjs", kind: events.Fetch, weight: 1, body: order, reply: receipt}
 }
 
-func echoIn(m events.Mode) []part {
+func echoIn(m workers.Mode) []part {
 	p := echo()
 	p.mode = m
 	return []part{p}
@@ -151,13 +152,14 @@ func scenarios() []scenario {
 			loads: both(), events: 5_000, rate: 100, warm: true, policy: []string{"--group", "all"}},
 		{name: "noisy", about: "50 quiet owners at 5 events/s each, alone, and beside one with 100 000 events of 5 ms until those are over", parts: []part{echo()}, owners: 50,
 			loads: []string{report.OpenLoop}, rate: 250, length: 30 * time.Second, warm: true, noise: 100_000},
-		{name: "oneshot", about: "echo, each event in a new isolate", parts: echoIn(events.Oneshot), owners: 1, loads: both(),
+		{name: "oneshot", about: "echo, each event in a new isolate", parts: echoIn(workers.Oneshot), owners: 1,
+			loads:  both(),
 			events: 3_000, rate: 50, warm: true},
-		{name: "persistent", about: "echo, all events in one context", parts: echoIn(events.Persistent), owners: 1,
+		{name: "persistent", about: "echo, all events in one context", parts: echoIn(workers.Persistent), owners: 1,
 			loads: both(), events: 60_000, rate: 200, warm: true},
-		{name: "shared", about: "echo, in isolates that any thread may take", parts: echoIn(events.Shared), owners: 1,
+		{name: "shared", about: "echo, in isolates that any thread may take", parts: echoIn(workers.Shared), owners: 1,
 			loads: both(), events: 60_000, rate: 200, warm: true},
-		{name: "shared-100", about: "the same of 100 owners; owners-100 is pinned", parts: echoIn(events.Shared), owners: 100,
+		{name: "shared-100", about: "the same of 100 owners; owners-100 is pinned", parts: echoIn(workers.Shared), owners: 100,
 			loads: both(), events: 60_000, rate: 200, warm: true},
 		{name: "body-1k", about: "a body of 1 KB comes back", parts: []part{mirror(kilobyte)}, owners: 1, loads: both(),
 			events: 60_000, rate: 200, warm: true},

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 	"github.com/pinwheel-run/pinwheel/loadtest/webclient"
 )
@@ -158,7 +158,7 @@ func hostOf(worker string, owner int) string {
 
 // webParts are the workers of Pinwheel that answer.
 var webParts = map[string][]part{report.WebJSON: {{worker: "web.mjs"}},
-	report.WebSockets: {{worker: "socket.mjs", mode: events.Persistent}}, report.WebCalls: {
+	report.WebSockets: {{worker: "socket.mjs", mode: workers.Persistent}}, report.WebCalls: {
 		{worker: "calls.mjs"}}, report.WebKernels: {{worker: "kernels.mjs"}}, report.WebPipe: {{worker: "pipe.mjs"}}}
 
 // webHandler is the file that answers, without its extension.

@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
@@ -97,7 +98,7 @@ func (b *Bridge) Close() {
 }
 
 // SetPolicy sets how much an owner may call and send from now on. It may be called from any goroutine.
-func (b *Bridge) SetPolicy(owner string, p events.Policy) { b.limits.SetPolicy(owner, p, time.Now()) }
+func (b *Bridge) SetPolicy(owner string, p workers.Policy) { b.limits.SetPolicy(owner, p, time.Now()) }
 
 // SetProcesses sets how many processes the fleet has. Calls are spread evenly over them. It may be called from any
 // goroutine.

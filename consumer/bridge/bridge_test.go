@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/bridge"
 	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 	"github.com/pinwheel-run/pinwheel/internal/test/jsapitest"
 )
@@ -208,7 +209,7 @@ func TestIDsOfAnotherOwnerAreInNobodysWay(t *testing.T) {
 func TestRefusedCallsAreAnsweredWithinARate(t *testing.T) {
 	t.Parallel()
 	b := open(t, true)
-	b.SetPolicy("acme", events.Policy{Calls: 1})
+	b.SetPolicy("acme", workers.Policy{Calls: 1})
 	const flood = 30_000
 	inbox := b.NC.NewInbox()
 	for range flood {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
@@ -20,7 +21,7 @@ type Calls struct {
 
 // share is this process's part of one owner's limits.
 type share struct {
-	policy       events.Policy
+	policy       workers.Policy
 	calls, sends meter
 }
 
@@ -30,7 +31,7 @@ type meter struct {
 }
 
 // SetPolicy sets how much an owner may call and send from now on.
-func (c *Calls) SetPolicy(owner string, p events.Policy, now time.Time) {
+func (c *Calls) SetPolicy(owner string, p workers.Policy, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p.Calls == 0 && p.CallBytes == 0 && p.Sends == 0 && p.SendBytes == 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/cron"
 )
 
@@ -40,7 +41,7 @@ type tickState struct {
 // after the blank line.
 type liveSchedule struct {
 	owner, worker string
-	schedule      events.Schedule
+	schedule      workers.Schedule
 	spec          *cron.Schedule
 	deployed      int64
 	number        int
@@ -53,7 +54,7 @@ type liveSchedule struct {
 }
 
 // newLiveSchedule returns schedule s of the active version of in. Its state is not known yet.
-func newLiveSchedule(in events.Installation, s events.Schedule) *liveSchedule {
+func newLiveSchedule(in workers.Installation, s workers.Schedule) *liveSchedule {
 	return &liveSchedule{owner: in.Owner, worker: in.Name, schedule: s, deployed: in.Deployment.At.UnixMilli(),
 		number: in.Deployment.Number}
 }
@@ -79,19 +80,19 @@ func (s *liveSchedule) newer() bool { return s.state != nil && s.state.Deployed 
 
 // plan returns the ticks to make now, oldest first, and the last tick that is then handled: the zero time when none is
 // due.
-func plan(spec *cron.Schedule, sched events.Schedule, base, now time.Time) (make []time.Time, last time.Time) {
-	ticks := spec.Missed(base, now, events.MaxMissed)
+func plan(spec *cron.Schedule, sched workers.Schedule, base, now time.Time) (make []time.Time, last time.Time) {
+	ticks := spec.Missed(base, now, workers.MaxMissed)
 	if len(ticks) == 0 {
 		return nil, time.Time{}
 	}
 	last = ticks[len(ticks)-1]
 	fresh, _ := slices.BinarySearchFunc(ticks, now.Add(-tickFresh), time.Time.Compare)
 	switch sched.Misfire.OrDefault() {
-	case events.MisfireSkip:
+	case workers.MisfireSkip:
 		make = ticks[fresh:]
-	case events.MisfireOnce:
+	case workers.MisfireOnce:
 		make = ticks[min(fresh, len(ticks)-1):]
-	case events.MisfireAll:
+	case workers.MisfireAll:
 		make = ticks
 	}
 	if sched.Overlap.OrDefault() != events.OverlapAllow && len(make) > 1 {

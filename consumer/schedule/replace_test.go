@@ -14,6 +14,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -93,9 +94,9 @@ func TestReplacingOverlap(t *testing.T) {
 			require.NoError(t, err)
 			none := func(context.Context, string) bool { return false }
 			tick := schedule.NewTicker(nc, events.DefaultPrefix, "a", func() time.Time { return now }, none, zerolog.Nop())
-			tick.Install(events.Only(&events.Worker{
+			tick.Install(workers.Only(&workers.Worker{
 				Owner: "acme", Name: "w", Number: 1, DeployedAt: start,
-				Spec: events.Spec{Schedules: []events.Schedule{{Name: "r", Cron: "* * * * *", Overlap: events.OverlapReplace}}},
+				Spec: workers.Spec{Schedules: []workers.Schedule{{Name: "r", Cron: "* * * * *", Overlap: events.OverlapReplace}}},
 			}))
 			schedule.Settle(t.Context(), tick, &now)
 			for minute := range 4 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
@@ -81,7 +82,7 @@ func (s stateStore) commit(ctx context.Context, live *liveSchedule, st *tickStat
 
 // event is the message of a tick.
 func (s stateStore) event(live *liveSchedule, tick time.Time) *nats.Msg {
-	e := events.NewTick(s.subjects, live.owner, live.worker, live.schedule, tick)
+	e := workers.NewTick(s.subjects, live.owner, live.worker, live.schedule, tick)
 	h := nats.Header(events.EncodeParked(e))
 	switch e.Overlaps() {
 	case events.OverlapForbid:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/cron"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
@@ -40,7 +41,7 @@ type Status struct {
 }
 
 // Status returns the status of a schedule of the active version of a worker.
-func (s *Store) Status(ctx context.Context, in events.Installation, sched events.Schedule) (Status, error) {
+func (s *Store) Status(ctx context.Context, in workers.Installation, sched workers.Schedule) (Status, error) {
 	spec, err := cron.Parse(sched.Cron, sched.TimeZone)
 	if err != nil {
 		return Status{}, fmt.Errorf("schedule %s of %s: %w", sched.Name, in.Target(), err)
@@ -67,7 +68,7 @@ func (s *Store) Status(ctx context.Context, in events.Installation, sched events
 
 // Next returns the next n ticks of a schedule of the active version of a worker. It returns none while the
 // schedule is paused.
-func (s *Store) Next(ctx context.Context, in events.Installation, sched events.Schedule,
+func (s *Store) Next(ctx context.Context, in workers.Installation, sched workers.Schedule,
 	n int) (ticks []time.Time, paused bool, err error) {
 	status, err := s.Status(ctx, in, sched)
 	if err != nil || status.Paused {
@@ -84,12 +85,12 @@ func (s *Store) Next(ctx context.Context, in events.Installation, sched events.S
 }
 
 // Pause keeps a schedule of a worker from ticking until Resume, also in later versions.
-func (s *Store) Pause(ctx context.Context, in events.Installation, sched events.Schedule) error {
+func (s *Store) Pause(ctx context.Context, in workers.Installation, sched workers.Schedule) error {
 	return s.change(ctx, in, sched, func(st *tickState) { st.Paused = true })
 }
 
 // Resume lets a schedule tick again. The ticks of the pause are not made up for.
-func (s *Store) Resume(ctx context.Context, in events.Installation, sched events.Schedule) error {
+func (s *Store) Resume(ctx context.Context, in workers.Installation, sched workers.Schedule) error {
 	now, err := s.now(ctx)
 	if err != nil {
 		return err
@@ -110,7 +111,7 @@ func (s *Store) now(ctx context.Context) (time.Time, error) {
 	return info.Now, err
 }
 
-func (s *Store) change(ctx context.Context, in events.Installation, sched events.Schedule, f func(*tickState)) error {
+func (s *Store) change(ctx context.Context, in workers.Installation, sched workers.Schedule, f func(*tickState)) error {
 	live := newLiveSchedule(in, sched)
 	for {
 		st, seq, err := s.states.read(ctx, in.Owner, in.Name, sched.Name)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/cron"
 )
 
@@ -58,7 +59,7 @@ func (t *Ticker) OnTick(f func(owner, worker, schedule string, tick time.Time)) 
 
 // Install starts the schedules of the active version of a worker in this process, and ends those of the version before.
 // In a split, the version before the new one is the active one.
-func (t *Ticker) Install(in events.Installation) {
+func (t *Ticker) Install(in workers.Installation) {
 	w := in.Active()
 	if w == nil {
 		t.replace(in.Target(), nil)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/cron"
 	"github.com/pinwheel-run/pinwheel/internal/process/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
@@ -49,13 +50,13 @@ func (s *simulation) ticker(node string, skew time.Duration) *Ticker {
 		func(context.Context, string) bool { return false }, zerolog.Nop())
 }
 
-func (s *simulation) worker(number int, schedules ...events.Schedule) *events.Worker {
+func (s *simulation) worker(number int, schedules ...workers.Schedule) *workers.Worker {
 	for i := range schedules {
 		if schedules[i].Name == "" {
 			schedules[i].Name = fmt.Sprint(i + 1)
 		}
 	}
-	return &events.Worker{Owner: "acme", Name: "w", Number: number, Spec: events.Spec{Schedules: schedules},
+	return &workers.Worker{Owner: "acme", Name: "w", Number: number, Spec: workers.Spec{Schedules: schedules},
 		DeployedAt: s.now}
 }
 
@@ -100,10 +101,10 @@ func TestADayOfTicks(t *testing.T) {
 	s := newSimulation(t, "2026-03-28T18:00:00Z")
 	start := s.now
 	w := s.worker(1,
-		events.Schedule{Cron: "*/5 * * * *", TimeZone: "Europe/Berlin", Misfire: events.MisfireAll},
-		events.Schedule{Cron: "30 2 * * *", TimeZone: "Europe/Berlin", Misfire: events.MisfireAll},
-		events.Schedule{Cron: "@every 90s", Misfire: events.MisfireAll},
-		events.Schedule{Cron: "20 1/4 * * * *", TimeZone: "Asia/Kathmandu", Misfire: events.MisfireAll})
+		workers.Schedule{Cron: "*/5 * * * *", TimeZone: "Europe/Berlin", Misfire: workers.MisfireAll},
+		workers.Schedule{Cron: "30 2 * * *", TimeZone: "Europe/Berlin", Misfire: workers.MisfireAll},
+		workers.Schedule{Cron: "@every 90s", Misfire: workers.MisfireAll},
+		workers.Schedule{Cron: "20 1/4 * * * *", TimeZone: "Asia/Kathmandu", Misfire: workers.MisfireAll})
 	type process struct {
 		*Ticker
 		wake time.Time // true time
@@ -116,7 +117,7 @@ func TestADayOfTicks(t *testing.T) {
 		born++
 		p := &process{s.ticker(fmt.Sprintf("p%d", born), skew), s.now.Add(after), skew}
 		p.store.nc = natstest.Connect(t, s.srv)
-		p.Install(events.Only(w))
+		p.Install(workers.Only(w))
 		if processes[i] != nil {
 			processes[i].store.nc.Close()
 		}
@@ -160,7 +161,7 @@ func TestADayOfTicks(t *testing.T) {
 	}
 	s.now = s.now.Add(10 * time.Second) // more than any clock is fast
 	last := s.ticker("last", 0)
-	last.Install(events.Only(w))
+	last.Install(workers.Only(w))
 	s.settle(last)
 	got, total := s.take(start), 0
 	for _, sched := range w.Schedules {
@@ -181,11 +182,11 @@ func TestMisfire(t *testing.T) {
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now
 	tick := s.ticker("a", 0)
-	tick.Install(events.Only(s.worker(1,
-		events.Schedule{Name: "skip", Cron: "*/10 * * * *", Misfire: events.MisfireSkip},
-		events.Schedule{Name: "once", Cron: "*/10 * * * *"},
-		events.Schedule{Name: "all", Cron: "*/10 * * * *", Misfire: events.MisfireAll},
-		events.Schedule{Name: "many", Cron: "* * * * * *", Misfire: events.MisfireAll})))
+	tick.Install(workers.Only(s.worker(1,
+		workers.Schedule{Name: "skip", Cron: "*/10 * * * *", Misfire: workers.MisfireSkip},
+		workers.Schedule{Name: "once", Cron: "*/10 * * * *"},
+		workers.Schedule{Name: "all", Cron: "*/10 * * * *", Misfire: workers.MisfireAll},
+		workers.Schedule{Name: "many", Cron: "* * * * * *", Misfire: workers.MisfireAll})))
 	s.settle(tick)
 	require.Empty(t, s.take(start))
 	s.now = start.Add(34 * time.Minute) // no process was there
@@ -194,8 +195,8 @@ func TestMisfire(t *testing.T) {
 	require.Empty(t, got["skip"])
 	require.Equal(t, []int64{1800}, got["once"])
 	require.Equal(t, []int64{600, 1200, 1800}, got["all"])
-	require.GreaterOrEqual(t, len(got["many"]), events.MaxMissed)
-	require.LessOrEqual(t, len(got["many"]), events.MaxMissed+2)
+	require.GreaterOrEqual(t, len(got["many"]), workers.MaxMissed)
+	require.LessOrEqual(t, len(got["many"]), workers.MaxMissed+2)
 	require.IsIncreasing(t, got["many"])
 	s.now = start.Add(40*time.Minute + 20*time.Second) // late, but in time
 	s.settle(tick)
@@ -219,7 +220,7 @@ func TestTicksOfAnOwnerThatHasTooMany(t *testing.T) {
 	tick := s.ticker("a", 0)
 	full := true
 	tick.full = func(_ context.Context, owner string) bool { return full && owner == "acme" }
-	tick.Install(events.Only(s.worker(1, events.Schedule{Name: "s", Cron: "* * * * *"})))
+	tick.Install(workers.Only(s.worker(1, workers.Schedule{Name: "s", Cron: "* * * * *"})))
 	for minute := range 6 {
 		full = minute < 3
 		s.now = start.Add(time.Duration(minute) * time.Minute)
@@ -233,7 +234,7 @@ func TestForbiddenOverlap(t *testing.T) {
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now
 	tick := s.ticker("a", 0)
-	tick.Install(events.Only(s.worker(1, events.Schedule{Name: "f", Cron: "* * * * *", Overlap: events.OverlapForbid})))
+	tick.Install(workers.Only(s.worker(1, workers.Schedule{Name: "f", Cron: "* * * * *", Overlap: events.OverlapForbid})))
 	s.settle(tick)
 	for minute := range 5 {
 		s.now = start.Add(time.Duration(minute+1) * time.Minute)
@@ -254,17 +255,17 @@ func TestRedeployedSchedules(t *testing.T) {
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now
 	a, b := s.ticker("a", 0), s.ticker("b", 0)
-	hourly := events.Schedule{Name: "s", Cron: "@hourly", Misfire: events.MisfireAll}
+	hourly := workers.Schedule{Name: "s", Cron: "@hourly", Misfire: workers.MisfireAll}
 	first := s.worker(1, hourly)
-	a.Install(events.Only(first))
-	b.Install(events.Only(first))
+	a.Install(workers.Only(first))
+	b.Install(workers.Only(first))
 	s.now = start.Add(time.Hour)
 	s.settle(a)
 	s.settle(b)
 	require.Equal(t, map[string][]int64{"s": {3600}}, s.take(start))
 	s.now = start.Add(2*time.Hour + time.Minute) // a tick was missed, and then the worker is deployed again
 	second := s.worker(2, hourly)
-	b.Install(events.Only(second))
+	b.Install(workers.Only(second))
 	s.settle(b)
 	s.settle(a) // which does not know it yet
 	require.Equal(t, map[string][]int64{"s": {7200}}, s.take(start))
@@ -272,14 +273,14 @@ func TestRedeployedSchedules(t *testing.T) {
 	s.settle(a)
 	require.Empty(t, s.take(start), "an older version does not tick any more")
 	s.settle(b)
-	a.Install(events.Only(second))
+	a.Install(workers.Only(second))
 	s.settle(a)
 	require.Equal(t, map[string][]int64{"s": {3 * 3600}}, s.take(start))
 
 	s.now = start.Add(6*time.Hour + time.Minute)
-	third := s.worker(3, events.Schedule{Name: "s", Cron: "30 * * * *", Misfire: events.MisfireAll})
-	a.Install(events.Only(third))
-	b.Install(events.Only(third))
+	third := s.worker(3, workers.Schedule{Name: "s", Cron: "30 * * * *", Misfire: workers.MisfireAll})
+	a.Install(workers.Only(third))
+	b.Install(workers.Only(third))
 	s.settle(a)
 	require.Empty(t, s.take(start), "another expression ticks from its deploy on")
 	s.now = start.Add(6*time.Hour + 30*time.Minute)
@@ -294,7 +295,7 @@ func TestRedeployedSchedules(t *testing.T) {
 	require.Empty(t, s.take(start), "a removed worker does not tick")
 	s.now = start.Add(25*time.Hour + time.Minute)
 	fourth := s.worker(1, third.Schedules...)
-	a.Install(events.Only(fourth))
+	a.Install(workers.Only(fourth))
 	s.settle(a)
 	require.Empty(t, s.take(start), "nor is made up for what was while it was gone")
 	s.now = start.Add(25*time.Hour + 30*time.Minute)
@@ -302,7 +303,7 @@ func TestRedeployedSchedules(t *testing.T) {
 	require.Equal(t, map[string][]int64{"s": {25*3600 + 1800}}, s.take(start))
 	s.now = start.Add(30 * time.Hour) // removed and deployed while no process was there
 	fresh := s.ticker("c", 0)
-	fresh.Install(events.Only(s.worker(1, third.Schedules...)))
+	fresh.Install(workers.Only(s.worker(1, third.Schedules...)))
 	s.settle(fresh)
 	require.Empty(t, s.take(start))
 }
@@ -313,23 +314,24 @@ func TestSchedulesAfterARollback(t *testing.T) {
 	s := newSimulation(t, "2026-01-01T00:00:00Z")
 	start := s.now
 	tick := s.ticker("a", 0)
-	hourly := events.Schedule{Name: "s", Cron: "@hourly", Misfire: events.MisfireAll}
-	in := events.Only(s.worker(1, hourly))
+	hourly := workers.Schedule{Name: "s", Cron: "@hourly", Misfire: workers.MisfireAll}
+	in := workers.Only(s.worker(1, hourly))
 	tick.Install(in)
 	s.now = start.Add(time.Hour)
 	s.settle(tick)
 	require.Equal(t, map[string][]int64{"s": {3600}}, s.take(start))
 	first, second := in.Versions[0], s.worker(2, hourly)
 	first.Version, second.Version = "1-aaaaaaaaaaaa", "2-bbbbbbbbbbbb"
-	in.Versions = []*events.Worker{first, second}
-	in.Deployment = events.Deployment{Number: 2, At: s.now, Split: []events.Share{{Version: second.Version, Percent: 100}}}
+	in.Versions = []*workers.Worker{first, second}
+	all := func(w *workers.Worker) []workers.Share { return []workers.Share{{Version: w.Version, Percent: 100}} }
+	in.Deployment = workers.Deployment{Number: 2, At: s.now, Split: all(second)}
 	tick.Install(in)
 	s.now = start.Add(2 * time.Hour)
 	s.settle(tick)
 	require.Equal(t, map[string][]int64{"s": {7200}}, s.take(start))
 
 	s.now = start.Add(3*time.Hour + time.Minute) // a tick was missed
-	in.Deployment = events.Deployment{Number: 3, At: s.now, Split: []events.Share{{Version: first.Version, Percent: 100}}}
+	in.Deployment = workers.Deployment{Number: 3, At: s.now, Split: all(first)}
 	tick.Install(in)
 	s.settle(tick)
 	require.Equal(t, map[string][]int64{"s": {3 * 3600}}, s.take(start))
@@ -337,7 +339,7 @@ func TestSchedulesAfterARollback(t *testing.T) {
 	s.settle(tick)
 	require.Equal(t, map[string][]int64{"s": {4 * 3600}}, s.take(start))
 
-	in.Deployment = events.Deployment{Number: 4, At: s.now}
+	in.Deployment = workers.Deployment{Number: 4, At: s.now}
 	tick.Install(in)
 	s.now = start.Add(6 * time.Hour)
 	s.settle(tick)

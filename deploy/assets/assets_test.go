@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func listOf(paths ...string) *List {
@@ -50,9 +50,9 @@ func TestFind(t *testing.T) {
 		"//":                 {none, none, none, none},
 		"/FILE":              {none, none, none, none},
 	} {
-		for i, how := range []events.HTMLHandling{events.HTMLAuto, events.HTMLForce, events.HTMLDrop, events.HTMLNone} {
+		for i, how := range []workers.HTMLHandling{workers.HTMLAuto, workers.HTMLForce, workers.HTMLDrop, workers.HTMLNone} {
 			got := none
-			if f, ok := l.Find(events.PathOfFile(path), how); ok && f.File != "" {
+			if f, ok := l.Find(workers.PathOfFile(path), how); ok && f.File != "" {
 				got = "= " + f.File
 			} else if ok {
 				got = "> " + f.Redirect
@@ -72,14 +72,14 @@ func FuzzFind(f *testing.F) {
 		if wrongPath(file) != "" {
 			return
 		}
-		l, html := listOf(file), []events.HTMLHandling{events.HTMLAuto, events.HTMLForce, events.HTMLDrop,
-			events.HTMLNone}[how&3]
-		found, ok := l.Find(events.PathOfFile(path), html)
+		l, html := listOf(file), []workers.HTMLHandling{workers.HTMLAuto, workers.HTMLForce, workers.HTMLDrop,
+			workers.HTMLNone}[how&3]
+		found, ok := l.Find(workers.PathOfFile(path), html)
 		if !ok || found.File != "" {
 			return
 		}
 		require.True(t, strings.HasPrefix(found.Redirect, "/") && !strings.HasPrefix(found.Redirect, "//"), found.Redirect)
-		again, ok := l.Find(events.PathOfFile(found.Redirect), html)
+		again, ok := l.Find(workers.PathOfFile(found.Redirect), html)
 		require.True(t, ok, found.Redirect)
 		require.Equal(t, file, again.File, "%q leads to %q", path, found.Redirect)
 	})
@@ -91,13 +91,13 @@ func TestNotFoundPages(t *testing.T) {
 	for path, want := range map[string]string{"/x": "/404.html", "/docs/x": "/docs/404.html",
 		"/docs/a/b": "/docs/404.html", "/other/x": "/404.html", "": "/404.html"} {
 		if path != "" {
-			require.Equal(t, want, l.NotFound(events.PathOfFile(path), events.NotFoundPage), path)
+			require.Equal(t, want, l.NotFound(workers.PathOfFile(path), workers.NotFoundPage), path)
 		}
 	}
-	require.Equal(t, "/index.html", l.NotFound(events.PathOfFile("/x"), events.NotFoundSPA))
-	require.Empty(t, l.NotFound(events.PathOfFile("/x"), events.NotFoundNone))
-	require.Empty(t, listOf("/a").NotFound(events.PathOfFile("/x/y"), events.NotFoundPage))
-	require.Empty(t, listOf("/a").NotFound(events.PathOfFile("/x"), events.NotFoundSPA))
+	require.Equal(t, "/index.html", l.NotFound(workers.PathOfFile("/x"), workers.NotFoundSPA))
+	require.Empty(t, l.NotFound(workers.PathOfFile("/x"), workers.NotFoundNone))
+	require.Empty(t, listOf("/a").NotFound(workers.PathOfFile("/x/y"), workers.NotFoundPage))
+	require.Empty(t, listOf("/a").NotFound(workers.PathOfFile("/x"), workers.NotFoundSPA))
 }
 
 func decoded(t *testing.T, l *List) *List {
@@ -129,7 +129,7 @@ func TestRedirects(t *testing.T) {
 		"/q":                  "302 /r?own=1",
 		"/Old":                "0 ",
 	} {
-		to, status := l.Location(events.PathOfFile(path), "?q=1")
+		to, status := l.Location(workers.PathOfFile(path), "?q=1")
 		require.Equal(t, want, fmt.Sprint(status, " ", to), path)
 	}
 	for line, want := range map[string]string{
@@ -169,11 +169,11 @@ func TestHeaders(t *testing.T) {
 	require.NoError(t, err)
 	l := decoded(t, &List{Headers: rules})
 	h := http.Header{"Cache-Control": {"no"}, "Content-Type": {"x"}}
-	l.Mark(events.PathOfFile("/assets/a\r\nb.js"), h)
+	l.Mark(workers.PathOfFile("/assets/a\r\nb.js"), h)
 	require.Equal(t, http.Header{"Cache-Control": {"public, max-age=31536000"}, "Content-Type": {"x"},
 		"Link": {"</a.css>; rel=preload, </a%0D%0Ab.map>"}}, h)
 	h = http.Header{}
-	l.Mark(events.PathOfFile("/"), h)
+	l.Mark(workers.PathOfFile("/"), h)
 	require.Equal(t, http.Header{"X-Frame-Options": {"DENY"}, "Link": {"</a.css>; rel=preload"}}, h)
 	for text, want := range map[string]string{
 		"  X: y":                                "_headers:1:3: a path comes first",
@@ -201,7 +201,7 @@ func FuzzRedirects(f *testing.F) {
 			return
 		}
 		l := decoded(t, &List{Redirects: rules})
-		to, status := l.Location(events.PathOfFile(path), "?q=1")
+		to, status := l.Location(workers.PathOfFile(path), "?q=1")
 		if status == 0 || status == http.StatusOK {
 			return
 		}
@@ -227,7 +227,7 @@ func FuzzHeaders(f *testing.F) {
 			return
 		}
 		h := http.Header{}
-		decoded(t, &List{Headers: rules}).Mark(events.PathOfFile(path), h)
+		decoded(t, &List{Headers: rules}).Mark(workers.PathOfFile(path), h)
 		for name, values := range h {
 			for _, v := range values {
 				require.NotContains(t, name+v, "\n")

@@ -4,7 +4,7 @@ import (
 	pathpkg "path"
 	"strings"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Found is what is at a path. One of the two is set.
@@ -17,15 +17,15 @@ type Found struct {
 //
 // A page is at one path only, which how says. Other paths of it lead there. That path is made of the name of the file,
 // so it never leads to another host.
-func (l *List) Find(at events.Path, how events.HTMLHandling) (f Found, ok bool) {
+func (l *List) Find(at workers.Path, how workers.HTMLHandling) (f Found, ok bool) {
 	path, ok := at.File()
 	if !ok {
 		return Found{}, false
 	}
-	if l.has(path) && (how == events.HTMLNone || !isPage(path)) {
+	if l.has(path) && (how == workers.HTMLNone || !isPage(path)) {
 		return Found{File: path}, true
 	}
-	if how == events.HTMLNone {
+	if how == workers.HTMLNone {
 		return Found{}, false
 	}
 	page := l.page(path)
@@ -40,7 +40,7 @@ func (l *List) Find(at events.Path, how events.HTMLHandling) (f Found, ok bool) 
 }
 
 // At returns the file that a path means, in whatever way it is written; "" = none.
-func (l *List) At(at events.Path) string {
+func (l *List) At(at workers.Path) string {
 	path, ok := at.File()
 	if !ok || l.has(path) {
 		return path
@@ -49,7 +49,7 @@ func (l *List) At(at events.Path) string {
 }
 
 // Addresses are the paths that mean a file. What guards one of them guards the file.
-func Addresses(file string) []events.Path {
+func Addresses(file string) []workers.Path {
 	texts := []string{file}
 	if base, ok := strings.CutSuffix(file, dotHTML); ok {
 		texts = append(texts, base, base+"/")
@@ -60,9 +60,9 @@ func Addresses(file string) []events.Path {
 			}
 		}
 	}
-	paths := make([]events.Path, len(texts))
+	paths := make([]workers.Path, len(texts))
 	for i, text := range texts {
-		paths[i] = events.PathOfFile(text)
+		paths[i] = workers.PathOfFile(text)
 	}
 	return paths
 }
@@ -74,17 +74,17 @@ func (l *List) has(path string) bool {
 }
 
 // NotFound returns the page that answers where there is no file; "" = none.
-func (l *List) NotFound(at events.Path, how events.NotFound) string {
+func (l *List) NotFound(at workers.Path, how workers.NotFound) string {
 	path, ok := at.File()
 	if !ok || len(path) > MaxPath {
 		path = "/"
 	}
 	switch how {
-	case events.NotFoundSPA:
+	case workers.NotFoundSPA:
 		if l.has(index) {
 			return index
 		}
-	case events.NotFoundPage:
+	case workers.NotFoundPage:
 		for dir := path; ; {
 			if dir = pathpkg.Dir(dir); l.has(pathpkg.Join(dir, "404.html")) {
 				return pathpkg.Join(dir, "404.html")
@@ -93,7 +93,7 @@ func (l *List) NotFound(at events.Path, how events.NotFound) string {
 				return ""
 			}
 		}
-	case events.NotFoundNone:
+	case workers.NotFoundNone:
 	}
 	return ""
 }
@@ -132,14 +132,14 @@ func candidates(path string) []string {
 }
 
 // pathOf is the path of a page.
-func pathOf(page string, how events.HTMLHandling) string {
+func pathOf(page string, how workers.HTMLHandling) string {
 	dir, isIndex := strings.CutSuffix(page, index)
 	switch {
-	case isIndex && (dir == "" || how != events.HTMLDrop):
+	case isIndex && (dir == "" || how != workers.HTMLDrop):
 		return dir + "/"
 	case isIndex:
 		return dir
-	case how == events.HTMLForce:
+	case how == workers.HTMLForce:
 		return strings.TrimSuffix(page, dotHTML) + "/"
 	}
 	return strings.TrimSuffix(page, dotHTML)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
@@ -20,7 +20,7 @@ type pattern struct {
 	around *[2][]piece // what stands before and after the * in its segment; nil = there is no *
 }
 
-// piece is a part of a segment: a :name, or a literal text, escaped as events.Path.Canonical.
+// piece is a part of a segment: a :name, or a literal text, escaped as workers.Path.Canonical.
 type piece struct{ name, literal string }
 
 var placeholder = regexp.MustCompile(`:[A-Za-z][A-Za-z0-9_]*|\*`)
@@ -48,11 +48,11 @@ func newPattern(text string) (*pattern, error) {
 		return nil, fmt.Errorf("%.100q is no path: %%XX are two hex digits", text)
 	}
 	if !mayHavePlaceholder(text) {
-		return &pattern{exact: events.NewPath(text).Canonical()}, nil
+		return &pattern{exact: workers.NewPath(text).Canonical()}, nil
 	}
 	found := placeholder.FindAllString(text, maxPlaceholders+1)
 	if len(found) == 0 {
-		return &pattern{exact: events.NewPath(text).Canonical()}, nil
+		return &pattern{exact: workers.NewPath(text).Canonical()}, nil
 	}
 	if len(found) > maxPlaceholders && !guard.FileRules.Off() {
 		return nil, fmt.Errorf("%.100q has more than %d placeholders", text, maxPlaceholders)
@@ -88,20 +88,20 @@ func segmentsOf(text string) (segments [][]piece) {
 		end := 0
 		for _, at := range placeholder.FindAllStringIndex(segment, -1) {
 			if at[0] > end {
-				pieces = append(pieces, piece{literal: events.PathKey(segment[end:at[0]])})
+				pieces = append(pieces, piece{literal: workers.PathKey(segment[end:at[0]])})
 			}
 			pieces = append(pieces, piece{name: segment[at[0]+1 : at[1]]})
 			end = at[1]
 		}
 		if end < len(segment) {
-			pieces = append(pieces, piece{literal: events.PathKey(segment[end:])})
+			pieces = append(pieces, piece{literal: workers.PathKey(segment[end:])})
 		}
 		segments = append(segments, pieces)
 	}
 	return segments
 }
 
-// values are what the placeholders of a pattern are, escaped as events.Path.Canonical.
+// values are what the placeholders of a pattern are, escaped as workers.Path.Canonical.
 type values []struct{ name, value string }
 
 func (v *values) add(name, value string) {
@@ -111,7 +111,7 @@ func (v *values) add(name, value string) {
 // MaxMatched is the longest path that a rule can match, and at which a file can be: bytes, escaped.
 const MaxMatched = 4096
 
-// match returns what the placeholders are. ok is false if the path, which is events.Path.Canonical, does not match.
+// match returns what the placeholders are. ok is false if the path, which is workers.Path.Canonical, does not match.
 func (p *pattern) match(path string) (v values, ok bool) {
 	if p.exact != "" {
 		return nil, p.exact == path

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // A pattern matches what a regular expression matches, and its values make the path again.
@@ -79,7 +79,7 @@ func TestPatternsOfEscapes(t *testing.T) {
 	} {
 		p, err := newPattern(c[0])
 		require.NoError(t, err, c)
-		found, ok := p.match(events.NewPath(c[1]).Canonical())
+		found, ok := p.match(workers.NewPath(c[1]).Canonical())
 		got := ""
 		if ok {
 			got = fill("/:a/:b/:splat", found)

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
@@ -92,7 +92,7 @@ func authority(address string) string {
 // Location returns where a request for path is sent, or the path of the file that answers it, escaped, when the status
 // is 200. query is that of the request with its ?; it is kept unless the rule has one. status is 0 if no rule has the
 // path.
-func (l *List) Location(path events.Path, query string) (to string, status int) {
+func (l *List) Location(path workers.Path, query string) (to string, status int) {
 	r, found := l.redirect(path.Canonical())
 	if r == nil {
 		return "", 0
@@ -311,7 +311,7 @@ const maxMarked = 64 << 10
 
 // Mark sets and removes the headers of a file's response as _headers says. path is that of the request. Rules come in
 // their order; headers of the same name in several rules are joined.
-func (l *List) Mark(path events.Path, h http.Header) {
+func (l *List) Mark(path workers.Path, h http.Header) {
 	key := path.Canonical()
 	if len(key) > MaxMatched {
 		return

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // MaxBundle is the largest bundle, bytes of code.
@@ -36,7 +36,7 @@ type Bundle struct {
 	File      string // its name in stack traces: the source's base name with .js
 	SourceMap []byte // version 3 JSON with the text of the sources; names are relative to the source's directory
 
-	events.Spec // what the manifest and the comments of the source say
+	workers.Spec // what the manifest and the comments of the source say
 
 	// the worker's, if the caller has no other: of the manifest, the directory or the source; it may be invalid
 	Name   string

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/sourcemap"
 )
 
@@ -39,7 +39,7 @@ func TestBuildTypeScriptWithImports(t *testing.T) {
 	b, err := bundle.Build(t.Context(), "testdata/hello.ts")
 	require.NoError(t, err)
 	require.Equal(t, "hello.js", b.File)
-	require.Equal(t, events.Pinned, b.Mode)
+	require.Equal(t, workers.Pinned, b.Mode)
 	require.Contains(t, b.Code, "name.trim()")
 	require.NotContains(t, b.Code, "interface")
 	require.NotContains(t, b.Code, "import ")
@@ -244,17 +244,18 @@ func TestWordsInComments(t *testing.T) {
 	}
 	b, err := build("// @mode worker\n// @timeout 5000\n// @cors https://a.example,https://b.example:8443\n// @cors-credentials true\n// @cors-methods GET,POST\n// @token KEY", `{"secrets": ["OTHER"], "http": {"public": ["/health"]}}`)
 	require.NoError(t, err)
-	require.Equal(t, events.Persistent, b.Mode)
-	require.Equal(t, events.Millis(5*time.Second), b.Limits.Wall)
+	require.Equal(t, workers.Persistent, b.Mode)
+	require.Equal(t, workers.Millis(5*time.Second), b.Limits.Wall)
 	require.Equal(t, []string{"OTHER", "KEY"}, b.Secrets)
-	require.Equal(t, &events.HTTP{
-		Auth: "KEY", Public: events.PublicPaths{events.AnyMethod: {"/health"}},
-		CORS: &events.CORS{Origins: []string{"https://a.example", "https://b.example:8443"}, Methods: []string{"GET", "POST"},
+	require.Equal(t, &workers.HTTP{
+		Auth: "KEY", Public: workers.PublicPaths{workers.AnyMethod: {"/health"}},
+		CORS: &workers.CORS{
+			Origins: []string{"https://a.example", "https://b.example:8443"}, Methods: []string{"GET", "POST"},
 			Credentials: true},
 	}, b.HTTP)
 	b, err = build("// @mode serverless\n// @timeout 2m\n// @cors reflective\n// @cors-credentials\n// @token KEY", `{"mode": "oneshot", "limits": {"wallMs": 120000}, "secrets": ["KEY"], "http": {"auth": "KEY"}}`)
 	require.NoError(t, err, "what both say alike")
-	require.Equal(t, []any{events.Oneshot, []string{"KEY"}, []string{"reflective"}},
+	require.Equal(t, []any{workers.Oneshot, []string{"KEY"}, []string{"reflective"}},
 		[]any{b.Mode, b.Secrets, b.HTTP.CORS.Origins})
 	require.Empty(t, b.Warnings, "@cors-credentials without a value says nothing")
 	for _, c := range [][3]string{
@@ -275,7 +276,7 @@ func TestWordsInComments(t *testing.T) {
 	b, err = build("// @mode worker\n// @websocket\n// @enabled false\n// @log-level full\n// @log-request-body true\n// @log-response-body false", `{"http": {"enabled": false}}`)
 	require.NoError(t, err)
 	no := false
-	require.Equal(t, &events.HTTP{Enabled: &no, Log: &events.RequestLog{Level: events.RequestsFull, RequestBody: true}},
+	require.Equal(t, &workers.HTTP{Enabled: &no, Log: &workers.RequestLog{Level: workers.RequestsFull, RequestBody: true}},
 		b.HTTP)
 	require.Empty(t, b.Warnings)
 	_, err = build("// @websocket for the chat", `{"mode": "persistent"}`)
@@ -284,7 +285,7 @@ func TestWordsInComments(t *testing.T) {
 	require.NoError(t, err)
 	b, err = build("", `{"http": {"log": "minimal"}}`)
 	require.NoError(t, err)
-	require.Equal(t, &events.RequestLog{Level: events.RequestsMinimal}, b.HTTP.Log)
+	require.Equal(t, &workers.RequestLog{Level: workers.RequestsMinimal}, b.HTTP.Log)
 	for _, wrong := range []struct{ comments, manifest, says string }{
 		{"// @websocket", "", `m.js:1:4: @websocket is for a worker whose context stays: // @mode persistent`},
 		{"//\n// @websocket", `{"mode": "shared"}`, `m.js:2:4: @websocket is for a worker`},

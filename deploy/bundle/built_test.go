@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const built = ".wrangler/deploy/config.json"
@@ -34,7 +34,7 @@ func TestBuildOfWhatAFrameworkHasBuilt(t *testing.T) {
 	require.Contains(t, b.Code, "built")
 	require.Equal(t, map[string]string{"SESSION": "SESSION"}, b.KV)
 	require.Equal(t, []string{"/index.html"}, slices.Sorted(maps.Keys(b.Files.List.Files)))
-	require.Equal(t, events.Assets{Directory: "dist/client", Binding: "ASSETS", Files: b.Files.Hash}, *b.Assets)
+	require.Equal(t, workers.Assets{Directory: "dist/client", Binding: "ASSETS", Files: b.Files.Hash}, *b.Assets)
 	require.Empty(t, b.Warnings, "frameworks import cloudflare:workers for nothing")
 	require.Len(t, b.Notes, 1)
 	require.Equal(t, filepath.Join(dir, "dist/server/wrangler.json")+": this is the configuration, as the build has written into "+built,

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const handler = "export default { fetch() { return new Response('hi'); } };\n"
@@ -32,7 +32,7 @@ func TestBuildOfADirectory(t *testing.T) {
 	for name, c := range map[string]struct {
 		files              map[string]string
 		worker, source     string
-		mode               events.Mode
+		mode               workers.Mode
 		manifest, whatElse string
 	}{
 		"no manifest": {files: map[string]string{"index.ts": handler, "index.js": "syntax error"}, worker: "shop",
@@ -205,14 +205,14 @@ func TestUnknownWordsInCommentsAreWarnings(t *testing.T) {
 	b, err := build("#!/usr/bin/env node\n// @ts-check\n/** @jsx h */\n/* @cors x\n// @timeout 5 */\n// @license MIT\n// @acme/shop is a package\n//@mode shared\n" +
 		"  // @ai reflective\n// Ask @ada\n// @await-promises\n\n" + handler + "// @token X\n")
 	require.NoError(t, err)
-	require.Equal(t, events.Shared, b.Mode)
+	require.Equal(t, workers.Shared, b.Mode)
 	require.Len(t, b.Warnings, 2)
 	require.Contains(t, b.Warnings[0].String(), "w.ts:9:6: @ai means nothing here: the words are @mode, @concurrent, @timeout, @cors, @cors-credentials, @cors-methods, @token, @enabled, @log-level, @log-request-body, @log-response-body and @websocket")
 	require.Contains(t, b.Warnings[1].String(), "w.ts:11:4: @await-promises means nothing here")
 	b, err = build(strings.Repeat("// @x y\r\n", 1000) + "// @mode oneshot\n" + handler)
 	require.NoError(t, err)
 	require.Len(t, b.Warnings, 10)
-	require.Equal(t, events.Oneshot, b.Mode)
+	require.Equal(t, workers.Oneshot, b.Mode)
 	_, err = build("// @concurrent 5\n// @mode turbo\n" + handler)
 	require.ErrorContains(t, err, `w.ts:2:10: mode "turbo": it is one of`)
 }

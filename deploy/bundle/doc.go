@@ -2,7 +2,7 @@
 // store: package deploy stores what it makes.
 //
 //	Build             source file or directory → Bundle   (esbuild; every error as file:line:column)
-//	ParseManifest     manifest file → events.Spec         (checked, for who has no source)
+//	ParseManifest     manifest file → workers.Spec         (checked, for who has no source)
 //	Bundle.Hash       what two versions that behave the same have in common
 //	Check             a Bundle that another process made
 //	FileWatcher.Run   saved files → a callback            (pinwheel dev)

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // noPages are files beside a manifest that are no files of a site.
 var noPages = []string{"package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "tsconfig.json", "jsconfig.json"}
 
 // files reads the directory that the manifest names; nil = it names none.
-func (l layout) files(a *events.Assets) (*assets.Folder, error) {
+func (l layout) files(a *workers.Assets) (*assets.Folder, error) {
 	if a == nil {
 		return nil, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Hash is the SHA-256 over bundle and manifest, in hex. Two workers with the same hash behave the same. The hash covers
@@ -26,24 +27,24 @@ func (b *Bundle) Hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// hashed is events.Spec as it enters the hash. The names and the order of its fields never change, and a new field is
+// hashed is workers.Spec as it enters the hash. The names and the order of its fields never change, and a new field is
 // left out when it is zero: a worker that was deployed before there was such a field keeps its hash.
 type hashed struct {
-	Mode events.Mode
+	Mode workers.Mode
 	hashedBindings
-	Limits     events.Limits
-	Retries    events.Retries
-	Lifetime   events.Lifetime   `json:",omitzero"`
-	OnDead     *events.DeadHook  `json:",omitempty"`
-	Idempotent bool              `json:",omitempty"`
-	Schedules  []events.Schedule `json:",omitempty"`
-	Secrets    []string          `json:",omitempty"` // sorted
+	Limits     workers.Limits
+	Retries    workers.Retries
+	Lifetime   workers.Lifetime   `json:",omitzero"`
+	OnDead     *events.DeadHook   `json:",omitempty"`
+	Idempotent bool               `json:",omitempty"`
+	Schedules  []workers.Schedule `json:",omitempty"`
+	Secrets    []string           `json:",omitempty"` // sorted
 
-	Concurrency int            `json:",omitempty"`
-	HTTP        *events.HTTP   `json:",omitempty"`
-	Assets      *events.Assets `json:",omitempty"`
-	Batch       *events.Batch  `json:",omitempty"`
-	Trace       *events.Trace  `json:",omitempty"`
+	Concurrency int             `json:",omitempty"`
+	HTTP        *workers.HTTP   `json:",omitempty"`
+	Assets      *workers.Assets `json:",omitempty"`
+	Batch       *workers.Batch  `json:",omitempty"`
+	Trace       *workers.Trace  `json:",omitempty"`
 }
 
 type hashedBindings struct {
@@ -52,29 +53,29 @@ type hashedBindings struct {
 	JSON   map[string]string `json:",omitempty"`
 	KV     map[string]string `json:",omitempty"`
 
-	Objects        map[string]string              `json:",omitempty"`
-	VersionBinding string                         `json:",omitempty"`
-	NATS           map[string]events.NATSSubjects `json:",omitempty"`
-	Services       map[string]string              `json:",omitempty"`
+	Objects        map[string]string               `json:",omitempty"`
+	VersionBinding string                          `json:",omitempty"`
+	NATS           map[string]workers.NATSSubjects `json:",omitempty"`
+	Services       map[string]string               `json:",omitempty"`
 
 	// More has the kinds that have no field here, by kind and name.
-	More map[events.BindingKind]map[string]string `json:",omitempty"`
+	More map[workers.BindingKind]map[string]string `json:",omitempty"`
 }
 
 // inFields are the kinds that have a field in hashedBindings. The list must not change, or the hashes would.
-var inFields = []events.BindingKind{
-	events.BindingVar, events.BindingQueue, events.BindingJSON, events.BindingKV, events.BindingObjects,
-	events.BindingVersion, events.BindingNATS, events.BindingService,
+var inFields = []workers.BindingKind{
+	workers.BindingVar, workers.BindingQueue, workers.BindingJSON, workers.BindingKV, workers.BindingObjects,
+	workers.BindingVersion, workers.BindingNATS, workers.BindingService,
 }
 
-func hashedOf(b events.Bindings) hashedBindings {
+func hashedOf(b workers.Bindings) hashedBindings {
 	h := hashedBindings{b.Vars, b.Queues, b.JSON, b.KV, b.Objects, b.VersionBinding, b.NATS, b.Services, nil}
 	for _, one := range b.Env() {
 		if slices.Contains(inFields, one.Kind) {
 			continue
 		}
 		if h.More == nil {
-			h.More = map[events.BindingKind]map[string]string{}
+			h.More = map[workers.BindingKind]map[string]string{}
 		}
 		if h.More[one.Kind] == nil {
 			h.More[one.Kind] = map[string]string{}
@@ -85,7 +86,7 @@ func hashedOf(b events.Bindings) hashedBindings {
 }
 
 // canonical returns the same bytes for any two specifications that say the same.
-func canonical(s events.Spec) ([]byte, error) {
+func canonical(s workers.Spec) ([]byte, error) {
 	// encoding/json sorts the keys of maps and keeps the order of fields.
 	return json.Marshal(hashed{
 		s.Mode.OrDefault(), hashedOf(s.Bindings), s.Limits, s.Retries, s.Lifetime, s.OnDead, s.Idempotent, s.Schedules,

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func TestHashCoversAllThatMatters(t *testing.T) {
@@ -22,7 +22,7 @@ func TestHashCoversAllThatMatters(t *testing.T) {
 		func(b *bundle.Bundle) { b.KV = map[string]string{"A": "1"} },
 		func(b *bundle.Bundle) { b.Objects = map[string]string{"A": "1"} },
 		func(b *bundle.Bundle) { b.VersionBinding = "A" },
-		func(b *bundle.Bundle) { b.NATS = map[string]events.NATSSubjects{"A": {Publish: []string{"x"}}} },
+		func(b *bundle.Bundle) { b.NATS = map[string]workers.NATSSubjects{"A": {Publish: []string{"x"}}} },
 		func(b *bundle.Bundle) { b.Limits.HeapMB = 64 },
 		func(b *bundle.Bundle) { b.Retries.Fetch = true },
 	} {
@@ -34,7 +34,7 @@ func TestHashCoversAllThatMatters(t *testing.T) {
 		seen[h] = true
 	}
 	b := base
-	b.Spec = events.Spec{Mode: events.Pinned, Bindings: events.Bindings{Vars: map[string]string{}}}
+	b.Spec = workers.Spec{Mode: workers.Pinned, Bindings: workers.Bindings{Vars: map[string]string{}}}
 	h, err := b.Hash()
 	require.NoError(t, err)
 	require.True(t, seen[h], "saying the default changes nothing")
@@ -44,7 +44,7 @@ func TestHashCoversAllThatMatters(t *testing.T) {
 func TestConcurrencyIsHashed(t *testing.T) {
 	t.Parallel()
 	one, two := bundle.Bundle{Code: "x", File: "x.js"}, bundle.Bundle{Code: "x", File: "x.js",
-		Spec: events.Spec{Concurrency: 1}}
+		Spec: workers.Spec{Concurrency: 1}}
 	a, err := one.Hash()
 	require.NoError(t, err)
 	b, err := two.Hash()

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // ManifestSuffix follows the source's base name in the manifest's file name.
@@ -150,7 +150,7 @@ func (p *project) environment(name string) (string, error) {
 }
 
 // spec is what manifest and comments say together.
-func (l layout) spec(comments manifest.Comments) (events.Spec, error) {
+func (l layout) spec(comments manifest.Comments) (workers.Spec, error) {
 	if l.manifest == nil {
 		return comments.Spec, comments.Check(comments.Spec)
 	}
@@ -162,9 +162,9 @@ func (l layout) spec(comments manifest.Comments) (events.Spec, error) {
 }
 
 // risks warn of what works as it is written, and lets in whom the author may not think of.
-func (l layout) risks(spec events.Spec, comments manifest.Comments) []Diagnostic {
+func (l layout) risks(spec workers.Spec, comments manifest.Comments) []Diagnostic {
 	if spec.HTTP == nil || spec.HTTP.CORS == nil || !spec.HTTP.CORS.Credentials ||
-		spec.HTTP.CORS.Origins[0] != events.OriginReflective {
+		spec.HTTP.CORS.Origins[0] != workers.OriginReflective {
 		return nil
 	}
 	const risk = "pages of every site may send requests with the cookies of who looks at them, and read the answers: " +
@@ -189,13 +189,13 @@ func (l layout) notes() []Diagnostic {
 
 // ParseManifest reads a manifest file and validates it. Unknown keys, doubled keys, wrong types and values out of
 // bounds are refused. ${NAME} in vars stays. The error is a *SourceError with file:line:column and what is allowed.
-func ParseManifest(file string, text []byte) (events.Spec, error) {
+func ParseManifest(file string, text []byte) (workers.Spec, error) {
 	m, err := manifest.Parse(manifest.JSON, file, text, nil)
 	if err == nil {
 		err = m.Check(m.Spec)
 	}
 	if err != nil {
-		return events.Spec{}, err
+		return workers.Spec{}, err
 	}
 	return m.Spec, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const manifest = `{
@@ -25,14 +26,14 @@ func TestManifestIsRead(t *testing.T) {
 	t.Parallel()
 	m, err := bundle.ParseManifest("w.pinwheel.json", []byte(manifest))
 	require.NoError(t, err)
-	ms := func(n int) events.Millis { return events.Millis(time.Duration(n) * time.Millisecond) }
-	require.Equal(t, events.Spec{
-		Mode: events.Pinned,
-		Bindings: events.Bindings{Vars: map[string]string{"GREETING": "hello"},
+	ms := func(n int) workers.Millis { return workers.Millis(time.Duration(n) * time.Millisecond) }
+	require.Equal(t, workers.Spec{
+		Mode: workers.Pinned,
+		Bindings: workers.Bindings{Vars: map[string]string{"GREETING": "hello"},
 			Queues: map[string]string{"JOBS": "csv-report"}},
 		Secrets: []string{"WEBHOOK_SECRET"},
-		Limits:  events.Limits{CPU: ms(200), Wall: ms(5000), HeapMB: 64, Subrequests: 5, LogBytes: 1000},
-		Retries: events.Retries{MaxAttempts: 3, Initial: ms(100), Factor: 1.5, Max: ms(1000), Jitter: new(0.1), Fetch: true},
+		Limits:  workers.Limits{CPU: ms(200), Wall: ms(5000), HeapMB: 64, Subrequests: 5, LogBytes: 1000},
+		Retries: workers.Retries{MaxAttempts: 3, Initial: ms(100), Factor: 1.5, Max: ms(1000), Jitter: new(0.1), Fetch: true},
 	}, m)
 	for text, want := range map[string]*events.DeadHook{
 		`{"onDeadLetter": {"worker": "undertaker"}}`:                   {Worker: "undertaker"},
@@ -40,7 +41,7 @@ func TestManifestIsRead(t *testing.T) {
 	} {
 		m, err := bundle.ParseManifest("w.pinwheel.json", []byte(text))
 		require.NoError(t, err)
-		require.Equal(t, events.Spec{OnDead: want}, m)
+		require.Equal(t, workers.Spec{OnDead: want}, m)
 	}
 	m, err = bundle.ParseManifest("w.pinwheel.json", []byte("{}"))
 	require.NoError(t, err)

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // buntime are the keys of Buntime's manifest.yaml that Pinwheel keeps.
@@ -12,7 +12,7 @@ type buntime struct {
 	Entrypoint  string            `json:"entrypoint"`
 	Env         map[string]string `json:"env"`
 	IdleTimeout seconds           `json:"idleTimeout"`
-	MaxBodySize events.Bytes      `json:"maxBodySize"`
+	MaxBodySize workers.Bytes     `json:"maxBodySize"`
 	MaxRequests int               `json:"maxRequests"`
 	Timeout     seconds           `json:"timeout"`
 	TTL         seconds           `json:"ttl"`
@@ -20,7 +20,7 @@ type buntime struct {
 
 // Defaults of Buntime for a worker that lives longer than a request.
 const (
-	buntimeIdle     = events.Millis(time.Minute)
+	buntimeIdle     = workers.Millis(time.Minute)
 	buntimeRequests = 1000
 )
 
@@ -52,9 +52,9 @@ func (m *Manifest) fromBuntime(root *node) error {
 	}
 	m.Limits.Wall = b.Timeout.Millis
 	if b.MaxBodySize > 0 {
-		m.HTTP = &events.HTTP{MaxBody: b.MaxBodySize}
+		m.HTTP = &workers.HTTP{MaxBody: b.MaxBodySize}
 	}
-	m.Mode = events.Oneshot
+	m.Mode = workers.Oneshot
 	if b.TTL.Millis > 0 {
 		m.persistent(b)
 	} else {
@@ -78,8 +78,8 @@ func (m *Manifest) fromBuntime(root *node) error {
 }
 
 func (m *Manifest) persistent(b buntime) {
-	m.Mode = events.Persistent
-	m.Lifetime = events.Lifetime{Idle: buntimeIdle, TTL: b.TTL.Millis, Requests: buntimeRequests}
+	m.Mode = workers.Persistent
+	m.Lifetime = workers.Lifetime{Idle: buntimeIdle, TTL: b.TTL.Millis, Requests: buntimeRequests}
 	if b.IdleTimeout.given {
 		m.Lifetime.Idle = b.IdleTimeout.Millis
 	}

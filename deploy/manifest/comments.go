@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Comments is what the line comments before the first line of code say of a worker. The zero Comments say nothing.
 type Comments struct {
-	Spec     events.Spec
+	Spec     workers.Spec
 	Warnings []Diagnostic // words with an @ that mean nothing here
 
 	sockets error            // the fault of @websocket in another mode than persistent; nil = it does not stand there
@@ -28,69 +29,69 @@ type Comments struct {
 // word is one that means something in a magic comment.
 type word struct {
 	name string
-	set  func(s *events.Spec, value string) error // the error says what is allowed
+	set  func(s *workers.Spec, value string) error // the error says what is allowed
 }
 
 // words are those of Hoody, where Pinwheel has the same.
 var words = []word{
-	{"mode", func(s *events.Spec, value string) error {
-		s.Mode = cmp.Or(modeAliases[value], events.Mode(value))
+	{"mode", func(s *workers.Spec, value string) error {
+		s.Mode = cmp.Or(modeAliases[value], workers.Mode(value))
 		return s.Mode.Validate()
 	}},
-	{"concurrent", func(s *events.Spec, value string) error {
+	{"concurrent", func(s *workers.Spec, value string) error {
 		n, ok := readConcurrent(value)
 		if s.Concurrency = n; !ok {
-			return fmt.Errorf("@concurrent is %q: it is true, false (one at a time) or a number from 1 to %d", value, events.MaxConcurrency)
+			return fmt.Errorf("@concurrent is %q: it is true, false (one at a time) or a number from 1 to %d", value, workers.MaxConcurrency)
 		}
 		return nil
 	}},
-	{"timeout", func(s *events.Spec, value string) error {
+	{"timeout", func(s *workers.Spec, value string) error {
 		wall, ok := Duration(value)
-		most := events.MaxLimits.Wall
-		if s.Limits.Wall = wall; !ok || wall < events.Millis(time.Millisecond) || wall > most {
+		most := workers.MaxLimits.Wall
+		if s.Limits.Wall = wall; !ok || wall < workers.Millis(time.Millisecond) || wall > most {
 			return fmt.Errorf("@timeout is %q: it is a number of milliseconds from 1 to %d, or a duration like 30s; every run has a limit", value, time.Duration(most).Milliseconds())
 		}
 		return nil
 	}},
-	{"cors", func(s *events.Spec, value string) error {
+	{"cors", func(s *workers.Spec, value string) error {
 		corsOf(s).Origins = strings.Split(value, ",")
 		return nil
 	}},
-	{"cors-credentials", func(s *events.Spec, value string) (err error) {
+	{"cors-credentials", func(s *workers.Spec, value string) (err error) {
 		corsOf(s).Credentials, err = readBool("cors-credentials", value)
 		return err
 	}},
-	{"cors-methods", func(s *events.Spec, value string) error {
+	{"cors-methods", func(s *workers.Spec, value string) error {
 		corsOf(s).Methods = strings.Split(value, ",")
 		return nil
 	}},
-	{"token", func(s *events.Spec, value string) error {
+	{"token", func(s *workers.Spec, value string) error {
 		if err := events.CheckEnvName(value); err != nil {
 			return fmt.Errorf("@token is the name of a secret, which is stored with pinwheel secrets set: %w", err)
 		}
 		httpOf(s).Auth, s.Secrets = value, []string{value}
 		return nil
 	}},
-	{WordEnabled, func(s *events.Spec, value string) error {
+	{WordEnabled, func(s *workers.Spec, value string) error {
 		enabled, err := readBool(WordEnabled, value)
 		httpOf(s).Enabled = &enabled
 		return err
 	}},
-	{"log-level", func(s *events.Spec, value string) error {
-		if logOf(s).Level = events.RequestLevel(value); !slices.Contains(events.RequestLevels[:], logOf(s).Level) {
+	{"log-level", func(s *workers.Spec, value string) error {
+		if logOf(s).Level = workers.RequestLevel(value); !slices.Contains(workers.RequestLevels[:], logOf(s).Level) {
 			return fmt.Errorf("@log-level is %q: it is none, minimal, standard or full", value)
 		}
 		return nil
 	}},
-	{"log-request-body", func(s *events.Spec, value string) (err error) {
+	{"log-request-body", func(s *workers.Spec, value string) (err error) {
 		logOf(s).RequestBody, err = readBool("log-request-body", value)
 		return err
 	}},
-	{"log-response-body", func(s *events.Spec, value string) (err error) {
+	{"log-response-body", func(s *workers.Spec, value string) (err error) {
 		logOf(s).ResponseBody, err = readBool("log-response-body", value)
 		return err
 	}},
-	{wordWebSocket, func(*events.Spec, string) error { return nil }}, // see ParseComments
+	{wordWebSocket, func(*workers.Spec, string) error { return nil }}, // see ParseComments
 }
 
 // WordEnabled says whether HTTP requests are answered.
@@ -107,27 +108,27 @@ func readBool(word, value string) (bool, error) {
 }
 
 // modeAliases are the names of Hoody's modes.
-var modeAliases = map[string]events.Mode{"worker": events.Persistent, "serverless": events.Oneshot}
+var modeAliases = map[string]workers.Mode{"worker": workers.Persistent, "serverless": workers.Oneshot}
 
-func httpOf(s *events.Spec) *events.HTTP {
+func httpOf(s *workers.Spec) *workers.HTTP {
 	if s.HTTP == nil {
-		s.HTTP = &events.HTTP{}
+		s.HTTP = &workers.HTTP{}
 	}
 	return s.HTTP
 }
 
-func logOf(s *events.Spec) *events.RequestLog {
+func logOf(s *workers.Spec) *workers.RequestLog {
 	h := httpOf(s)
 	if h.Log == nil {
-		h.Log = &events.RequestLog{}
+		h.Log = &workers.RequestLog{}
 	}
 	return h.Log
 }
 
-func corsOf(s *events.Spec) *events.CORS {
+func corsOf(s *workers.Spec) *workers.CORS {
 	h := httpOf(s)
 	if h.CORS == nil {
-		h.CORS = &events.CORS{}
+		h.CORS = &workers.CORS{}
 	}
 	return h.CORS
 }
@@ -159,7 +160,7 @@ func readConcurrent(value string) (n int, ok bool) {
 		return 1, true
 	}
 	n, err := strconv.Atoi(value)
-	return n, err == nil && n >= 1 && n <= events.MaxConcurrency
+	return n, err == nil && n >= 1 && n <= workers.MaxConcurrency
 }
 
 func ofOtherTool(word string) bool {
@@ -184,7 +185,7 @@ func ParseComments(path string, source []byte) (Comments, error) {
 			if name == wordWebSocket && value != "false" {
 				value = "true" // what follows is a remark
 				c.sockets = Fault(path, source, offset+int64(at[2])-1, "@%s is for a worker whose context stays: // @mode %s", name,
-					events.Persistent)
+					workers.Persistent)
 			}
 			if err := c.read(name, value, offset+from); err != nil {
 				return Comments{}, Fault(path, source, offset+from, "%v", err)
@@ -225,8 +226,8 @@ func (c *Comments) read(name, value string, offset int64) error {
 }
 
 // Check returns the fault of a word that does not fit the whole specification.
-func (c *Comments) Check(spec events.Spec) error {
-	if spec.Mode == events.Persistent {
+func (c *Comments) Check(spec workers.Spec) error {
+	if spec.Mode == workers.Persistent {
 		return nil
 	}
 	return c.sockets
@@ -267,7 +268,7 @@ func wordList() string {
 
 // With returns the specification of a manifest with what the comments say. With an error, key is the manifest's key
 // that says something else.
-func (c *Comments) With(spec events.Spec) (_ events.Spec, key string, err error) {
+func (c *Comments) With(spec workers.Spec) (_ workers.Spec, key string, err error) {
 	said := c.Spec
 	switch {
 	case said.Mode != "" && spec.Mode != "" && said.Mode != spec.Mode:
@@ -283,7 +284,7 @@ func (c *Comments) With(spec events.Spec) (_ events.Spec, key string, err error)
 	if said.HTTP == nil {
 		return spec, "", nil
 	}
-	h := events.HTTP{}
+	h := workers.HTTP{}
 	if spec.HTTP != nil {
 		h = *spec.HTTP
 	}

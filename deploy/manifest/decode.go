@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // decoder reads a tree of nodes into structs with json tags. It refuses unknown keys, null, and values of another type,
@@ -54,18 +54,18 @@ func (d *decoder) place(field string) int64 {
 // value reads n into v. The type of v says what is allowed.
 func (d *decoder) value(path string, n *node, v reflect.Value) error {
 	switch {
-	case v.Type() == reflect.TypeFor[events.Millis](), v.Type() == reflect.TypeFor[seconds]():
+	case v.Type() == reflect.TypeFor[workers.Millis](), v.Type() == reflect.TypeFor[seconds]():
 		return d.duration(path, n, v)
-	case v.Type() == reflect.TypeFor[*events.Millis](): // may be 0
+	case v.Type() == reflect.TypeFor[*workers.Millis](): // may be 0
 		v.Set(reflect.New(v.Type().Elem()))
 		return d.duration(path, n, v)
-	case v.Type() == reflect.TypeFor[events.Bytes]():
+	case v.Type() == reflect.TypeFor[workers.Bytes]():
 		return d.size(path, n, v)
-	case v.Type() == reflect.TypeFor[events.PublicPaths]() && n.kind == list: // of every method
+	case v.Type() == reflect.TypeFor[workers.PublicPaths]() && n.kind == list: // of every method
 		paths := reflect.New(v.Type().Elem()).Elem()
 		v.Set(reflect.MakeMap(v.Type()))
-		err := d.list(path+"."+events.AnyMethod, n, paths)
-		v.SetMapIndex(reflect.ValueOf(events.AnyMethod), paths)
+		err := d.list(path+"."+workers.AnyMethod, n, paths)
+		v.SetMapIndex(reflect.ValueOf(workers.AnyMethod), paths)
 		return err
 	case v.Type() == reflect.TypeFor[pathsOrAll]() && n.kind == boolean:
 		if n.scalar == "true" {
@@ -295,7 +295,7 @@ func (d *decoder) duration(path string, n *node, v reflect.Value) error {
 	if inSeconds {
 		unit, want = time.Second, "a whole number of seconds"
 	}
-	var value events.Millis
+	var value workers.Millis
 	i, ok := n.whole()
 	switch {
 	case n.kind == text:
@@ -304,7 +304,7 @@ func (d *decoder) duration(path string, n *node, v reflect.Value) error {
 		ok = err == nil
 	case ok:
 		ok = i >= 0 && i <= int64(maxDuration/unit)
-		value = events.Millis(time.Duration(i) * unit)
+		value = workers.Millis(time.Duration(i) * unit)
 	}
 	switch {
 	case !ok:

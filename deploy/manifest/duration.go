@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // maxDuration is the longest duration in a manifest. Most keys have a lower bound of their own.
@@ -27,7 +27,7 @@ const (
 )
 
 // parseDuration reads a whole number with a unit.
-func parseDuration(s string) (events.Millis, error) {
+func parseDuration(s string) (workers.Millis, error) {
 	m := durationText.FindStringSubmatch(s)
 	if m == nil {
 		return 0, fmt.Errorf("it is no duration")
@@ -37,11 +37,11 @@ func parseDuration(s string) (events.Millis, error) {
 	if err != nil || n > int64(maxDuration/unit) {
 		return 0, fmt.Errorf("it is longer than a year")
 	}
-	return events.Millis(time.Duration(n) * unit), nil
+	return workers.Millis(time.Duration(n) * unit), nil
 }
 
 // Duration reads a number of milliseconds, or a whole number with a unit. false = it is neither, or longer than a year.
-func Duration(s string) (events.Millis, bool) {
+func Duration(s string) (workers.Millis, bool) {
 	if _, err := strconv.Atoi(s); err == nil {
 		s += "ms"
 	}
@@ -51,6 +51,6 @@ func Duration(s string) (events.Millis, bool) {
 
 // seconds is a duration that is a number of seconds, or a text with a unit: as Buntime has it. It may be 0.
 type seconds struct {
-	events.Millis
+	workers.Millis
 	given bool
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func TestWranglersConfiguration(t *testing.T) {
@@ -54,16 +55,16 @@ subrequests = 0x14
 `)
 	for _, m := range []*manifest.Manifest{inJSON, inTOML} {
 		require.Equal(t, "shop src/index.ts", m.Name+" "+m.Main)
-		require.Equal(t, events.Spec{
-			Bindings: events.Bindings{VersionBinding: "V", Vars: map[string]string{"API": "https://${HOST}"},
+		require.Equal(t, workers.Spec{
+			Bindings: workers.Bindings{VersionBinding: "V", Vars: map[string]string{"API": "https://${HOST}"},
 				Queues: map[string]string{"JOBS": "jobs"}, KV: map[string]string{"CACHE": "0f2ac74b498b48028cb68387c421e279",
 					"MORE": "MORE"}, Objects: map[string]string{"FILES": "my-files", "REST": "REST"}, Services: map[string]string{
 					"AUTH": "auth", "ADMIN": "auth#Admin", "MAIN": "auth"}, JSON: map[string]string{
 					"FLAGS": `{"beta":true,"limits":[1,2,0.5],"text":"\u003c${X}\u003e"}`, "MOST": "16",
 				}},
-			Limits:    events.Limits{CPU: ms(100), Subrequests: 20},
-			Assets:    &events.Assets{Directory: "public", Binding: "ASSETS"},
-			Schedules: []events.Schedule{{Name: "1", Cron: "*/5 * * * *"}, {Name: "2", Cron: "0 9 * * MON-FRI"}},
+			Limits:    workers.Limits{CPU: ms(100), Subrequests: 20},
+			Assets:    &workers.Assets{Directory: "public", Binding: "ASSETS"},
+			Schedules: []workers.Schedule{{Name: "1", Cron: "*/5 * * * *"}, {Name: "2", Cron: "0 9 * * MON-FRI"}},
 		}, m.Spec)
 		require.ElementsMatch(t, []string{
 			"$schema", "compatibility_date", "compatibility_flags", "observability", "kv_namespaces[0].preview_id",
@@ -80,7 +81,7 @@ func TestWranglersConfigurationOfABuild(t *testing.T) {
 		"jsx_factory": "React.createElement", "jsx_fragment": "React.Fragment", "rules": [{"type": "ESModule", "globs": ["**/*.js", "**/*.mjs"]}],
 		"name": "x", "main": "index.js", "triggers": {}, "exports": {}, "k2": [], "python_modules": {"exclude": ["**/*.pyc"]}, "dev": {"ip": "localhost"}, "no_bundle": true}`)
 	require.Equal(t, "x index.js", m.Name+" "+m.Main)
-	require.Equal(t, events.Spec{}, m.Spec)
+	require.Equal(t, workers.Spec{}, m.Spec)
 	for text, want := range map[string]string{
 		`{"jsx_factory": "h"}`: `key "jsx_factory": it changes what wrangler builds`,
 		`{"rules": [{"type": "CompiledWasm", "globs": ["**/*.wasm"]}]}`: `key "rules": it changes what wrangler builds`,
@@ -166,19 +167,19 @@ env:
   API: "https://${HOST}"
 `)
 	require.Equal(t, "index.ts", m.Main)
-	require.Equal(t, events.Spec{
-		Mode:     events.Persistent,
-		Bindings: events.Bindings{Vars: map[string]string{"API": "https://${HOST}"}},
-		Limits:   events.Limits{Wall: ms(30_000)},
-		Lifetime: events.Lifetime{Idle: ms(120_000), TTL: ms(300_000), Requests: 500},
+	require.Equal(t, workers.Spec{
+		Mode:     workers.Persistent,
+		Bindings: workers.Bindings{Vars: map[string]string{"API": "https://${HOST}"}},
+		Limits:   workers.Limits{Wall: ms(30_000)},
+		Lifetime: workers.Lifetime{Idle: ms(120_000), TTL: ms(300_000), Requests: 500},
 	}, m.Spec)
 	require.Equal(t, []string{"autoInstall", "lowMemory"}, m.Ignored)
 
 	m = parse(t, manifest.Buntime, "ttl: 0\nidleTimeout: 2m\nmaxRequests: 5\n")
-	require.Equal(t, events.Spec{Mode: events.Oneshot}, m.Spec, "nothing outlives a request")
+	require.Equal(t, workers.Spec{Mode: workers.Oneshot}, m.Spec, "nothing outlives a request")
 	require.Equal(t, []string{"idleTimeout", "maxRequests"}, m.Ignored)
 	m = parse(t, manifest.Buntime, "ttl: 1h\n")
-	require.Equal(t, events.Lifetime{Idle: ms(60_000), TTL: ms(3600_000), Requests: 1000}, m.Lifetime,
+	require.Equal(t, workers.Lifetime{Idle: ms(60_000), TTL: ms(3600_000), Requests: 1000}, m.Lifetime,
 		"Buntime's defaults")
 
 	for text, want := range map[string]string{
@@ -204,9 +205,9 @@ func TestWranglersConsumer(t *testing.T) {
 	m := parse(t, manifest.WranglerJSON,
 		`{"name": "jobs", "queues": {"consumers": [{"queue": "jobs", "type": "worker", "max_batch_size": 50, "max_batch_timeout": 0,
 		"max_retries": 0, "dead_letter_queue": "failed-jobs", "max_concurrency": 3, "retry_delay": 60}]}}`)
-	require.Equal(t, events.Spec{
-		Batch:       &events.Batch{MaxSize: 50, MaxWait: new(events.Millis(0))},
-		Retries:     events.Retries{MaxAttempts: 1, Initial: ms(60_000), Max: ms(60_000), Factor: 1, Jitter: new(0.0)},
+	require.Equal(t, workers.Spec{
+		Batch:       &workers.Batch{MaxSize: 50, MaxWait: new(workers.Millis(0))},
+		Retries:     workers.Retries{MaxAttempts: 1, Initial: ms(60_000), Max: ms(60_000), Factor: 1, Jitter: new(0.0)},
 		OnDead:      &events.DeadHook{Worker: "failed-jobs"},
 		Concurrency: 3,
 	}, m.Spec)
@@ -216,7 +217,7 @@ name = "jobs"
 [[queues.consumers]]
 queue = "jobs"
 `)
-	require.Equal(t, events.Spec{Batch: &events.Batch{}, Retries: events.Retries{MaxAttempts: 4}}, m.Spec)
+	require.Equal(t, workers.Spec{Batch: &workers.Batch{}, Retries: workers.Retries{MaxAttempts: 4}}, m.Spec)
 	b := m.Batch.OrDefault()
 	require.Equal(t, []any{10, ms(5000)}, []any{b.MaxSize, *b.MaxWait})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/cron"
 )
 
@@ -20,7 +21,7 @@ type Manifest struct {
 	Main string // path of the entry point from the directory of the manifest, as written; "" = it does not say
 	// FileRoutes is the path of the directory whose files have routes, as written; "" = none has
 	FileRoutes string
-	events.Spec
+	workers.Spec
 	Plain   []string // vars that look like secrets and are none
 	Ignored []string // keys that say nothing about how a worker runs here, in their order
 
@@ -93,7 +94,7 @@ func read(doc *document, format Format) (*node, error) {
 
 // Check validates all that the manifest says, in spec, where the source may have added something. The error is a
 // *SourceError at the place of the fault.
-func (m *Manifest) Check(spec events.Spec) error {
+func (m *Manifest) Check(spec workers.Spec) error {
 	err := Validate(spec)
 	if err == nil {
 		err = cmp.Or(CheckPlain(m.Vars, m.Plain), CheckPlainJSON(m.JSON, m.Plain))
@@ -125,7 +126,7 @@ func (m *Manifest) Fault(field, format string, args ...any) *SourceError {
 }
 
 // Validate checks all of a specification. The error begins with the path of the field that is wrong.
-func Validate(spec events.Spec) error {
+func Validate(spec workers.Spec) error {
 	if err := spec.Validate(); err != nil {
 		return err
 	}
@@ -137,17 +138,17 @@ func Validate(spec events.Spec) error {
 	return nil
 }
 
-// native is Pinwheel's own manifest. A field that is added to events.Spec is a key of it at once.
+// native is Pinwheel's own manifest. A field that is added to workers.Spec is a key of it at once.
 type native struct {
 	Schema     string `json:"$schema,omitempty"` // for editors
 	Name       string `json:"name,omitempty"`
 	Main       string `json:"main,omitempty"`
 	FileRoutes string `json:"fileRoutes,omitempty"`
-	events.Spec
+	workers.Spec
 	Plain []string `json:"plain,omitempty"`
 }
 
-// later are the keys of the design whose features do not exist yet. A key that events.Spec has is never looked up.
+// later are the keys of the design whose features do not exist yet. A key that workers.Spec has is never looked up.
 var later = map[string]string{
 	"record": "runs are not recorded yet",
 	"trace":  "there are no traces yet",

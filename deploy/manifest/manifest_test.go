@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
-func ms(n int) events.Millis { return events.Millis(time.Duration(n) * time.Millisecond) }
+func ms(n int) workers.Millis { return workers.Millis(time.Duration(n) * time.Millisecond) }
 
 // environment is what ${NAME} finds.
 func environment(name string) (string, error) {
@@ -84,16 +84,16 @@ schedules:
 	for _, m := range []*manifest.Manifest{inJSON, inYAML} {
 		require.Equal(t, "shop src/index.ts", m.Name+" "+m.Main)
 		require.Empty(t, m.Ignored)
-		require.Equal(t, events.Spec{
-			Mode: events.Persistent,
-			Bindings: events.Bindings{
+		require.Equal(t, workers.Spec{
+			Mode: workers.Persistent,
+			Bindings: workers.Bindings{
 				Vars:   map[string]string{"API": "https://api.example/v1", "E": "[]", "LITERAL": "${HOST} costs $5 {}"},
 				Queues: map[string]string{"JOBS": "jobs"},
 			},
-			Limits:    events.Limits{CPU: ms(2000), Wall: ms(5000)},
-			Lifetime:  events.Lifetime{Idle: ms(7 * 24 * 3600 * 1000), TTL: ms(30 * 24 * 3600 * 1000)},
-			Retries:   events.Retries{Initial: ms(500), Max: ms(3600_000), Factor: 1.5, Jitter: new(0.0)},
-			Schedules: []events.Schedule{{Name: "1", Cron: "@daily"}, {Name: "work", Cron: "0 9 * * 1-5"}},
+			Limits:    workers.Limits{CPU: ms(2000), Wall: ms(5000)},
+			Lifetime:  workers.Lifetime{Idle: ms(7 * 24 * 3600 * 1000), TTL: ms(30 * 24 * 3600 * 1000)},
+			Retries:   workers.Retries{Initial: ms(500), Max: ms(3600_000), Factor: 1.5, Jitter: new(0.0)},
+			Schedules: []workers.Schedule{{Name: "1", Cron: "@daily"}, {Name: "work", Cron: "0 9 * * 1-5"}},
 		}, m.Spec)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // SchemaID names the schema. It is no address to fetch it from.
@@ -31,19 +32,20 @@ type schema map[string]any
 func allowed(path string) []string {
 	switch path {
 	case "mode":
-		return texts(events.Modes[:])
+		return texts(workers.Modes[:])
 	case "http.delivery":
-		return texts(events.Deliveries[:])
+		return texts(workers.Deliveries[:])
 	case "http.log.level":
-		return texts(events.RequestLevels[:])
+		return texts(workers.RequestLevels[:])
 	case "assets.notFound":
-		return []string{string(events.NotFoundNone), string(events.NotFoundPage), string(events.NotFoundSPA)}
+		return []string{string(workers.NotFoundNone), string(workers.NotFoundPage), string(workers.NotFoundSPA)}
 	case "assets.html":
-		return []string{string(events.HTMLAuto), string(events.HTMLForce), string(events.HTMLDrop), string(events.HTMLNone)}
+		return []string{string(workers.HTMLAuto), string(workers.HTMLForce), string(workers.HTMLDrop),
+			string(workers.HTMLNone)}
 	case "schedules[].overlap":
 		return []string{string(events.OverlapAllow), string(events.OverlapForbid), string(events.OverlapReplace)}
 	case "schedules[].misfire":
-		return []string{string(events.MisfireSkip), string(events.MisfireOnce), string(events.MisfireAll)}
+		return []string{string(workers.MisfireSkip), string(workers.MisfireOnce), string(workers.MisfireAll)}
 	}
 	return nil
 }
@@ -58,7 +60,7 @@ func texts[T ~string](values []T) []string {
 
 func schemaOf(path string, t reflect.Type) schema {
 	switch {
-	case t == reflect.TypeFor[events.Millis](), t == reflect.TypeFor[*events.Millis]():
+	case t == reflect.TypeFor[workers.Millis](), t == reflect.TypeFor[*workers.Millis]():
 		least := 1
 		if t.Kind() == reflect.Pointer {
 			least = 0
@@ -67,18 +69,18 @@ func schemaOf(path string, t reflect.Type) schema {
 			{"type": "integer", "minimum": least, "maximum": maxDuration.Milliseconds()},
 			{"type": "string", "pattern": durationText.String()},
 		}, "description": fmt.Sprintf("Milliseconds, or %s: %s.", durationShape, durationMore)}
-	case t == reflect.TypeFor[events.Bytes]():
+	case t == reflect.TypeFor[workers.Bytes]():
 		return schema{"anyOf": []schema{
 			{"type": "integer", "minimum": 1}, {"type": "string", "pattern": sizePattern},
 		}, "description": "Bytes, or " + sizeShape + ": " + sizeMore + "."}
-	case t == reflect.TypeFor[events.PublicPaths]():
+	case t == reflect.TypeFor[workers.PublicPaths]():
 		paths := schemaOf(path+"[]", t.Elem())
 		return schema{"anyOf": []schema{paths, {"type": "object", "additionalProperties": paths}}}
-	case t == reflect.TypeFor[events.CORS]():
+	case t == reflect.TypeFor[workers.CORS]():
 		return schema{"anyOf": []schema{{"type": "string"}, {"type": "array", "items": schema{"type": "string"}},
 			objectSchema(path, t)}}
-	case t == reflect.TypeFor[events.RequestLog]():
-		return schema{"anyOf": []schema{schemaOf(path+".level", reflect.TypeFor[events.RequestLevel]()),
+	case t == reflect.TypeFor[workers.RequestLog]():
+		return schema{"anyOf": []schema{schemaOf(path+".level", reflect.TypeFor[workers.RequestLevel]()),
 			objectSchema(path, t)}}
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Float64:
 		return schemaOf(path, t.Elem())

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // sizeText is a size with a unit. A kilobyte has 1024 bytes, as in Buntime.
@@ -23,9 +23,9 @@ const (
 )
 
 // sizeOf reads a size; false = it is none, or too large for a number.
-func sizeOf(n *node) (events.Bytes, bool) {
+func sizeOf(n *node) (workers.Bytes, bool) {
 	if i, ok := n.whole(); ok {
-		return events.Bytes(i), i >= 0
+		return workers.Bytes(i), i >= 0
 	}
 	m := sizeText.FindStringSubmatch(n.scalar)
 	if n.kind != text || m == nil {
@@ -33,7 +33,7 @@ func sizeOf(n *node) (events.Bytes, bool) {
 	}
 	i, err := strconv.ParseInt(m[1], 10, 64)
 	shift := map[byte]int{'b': 0, 'k': 10, 'm': 20, 'g': 30}[strings.ToLower(m[2])[0]]
-	return events.Bytes(i << shift), err == nil && i <= math.MaxInt64>>shift
+	return workers.Bytes(i << shift), err == nil && i <= math.MaxInt64>>shift
 }
 
 // size reads a number of bytes, or a text with a unit.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Bounds of a value that is taken from the environment. events.Bindings bounds all vars together.
+// Bounds of a value that is taken from the environment. workers.Bindings bounds all vars together.
 const maxFromEnvironment = 128 << 10
 
 // reference is ${NAME}, an escaped $${, or another ${.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // wrangler are the keys of wrangler's configuration that Pinwheel keeps.
@@ -45,11 +46,11 @@ type wrangler struct {
 	Route  wranglerRoute   `json:"route"`
 	Routes []wranglerRoute `json:"routes"`
 	Assets struct {
-		Directory string              `json:"directory"`
-		Binding   string              `json:"binding"`
-		HTML      events.HTMLHandling `json:"html_handling"`
-		NotFound  events.NotFound     `json:"not_found_handling"`
-		First     pathsOrAll          `json:"run_worker_first"`
+		Directory string               `json:"directory"`
+		Binding   string               `json:"binding"`
+		HTML      workers.HTMLHandling `json:"html_handling"`
+		NotFound  workers.NotFound     `json:"not_found_handling"`
+		First     pathsOrAll           `json:"run_worker_first"`
 	} `json:"assets"`
 }
 
@@ -94,7 +95,7 @@ func (m *Manifest) fromWrangler(root *node) error {
 			return m.d.fail(m.d.at[path], "%s is %s: %v", path, strconv.Quote(shorten(cron)), err)
 		}
 		m.stands(fmt.Sprintf("schedules[%d].cron", i), path)
-		m.Schedules = append(m.Schedules, events.Schedule{Name: strconv.Itoa(i + 1), Cron: cron})
+		m.Schedules = append(m.Schedules, workers.Schedule{Name: strconv.Itoa(i + 1), Cron: cron})
 	}
 	m.stands("schedules", "triggers.crons")
 	if err := m.wranglerAssets(root, w); err != nil {
@@ -153,7 +154,7 @@ func (m *Manifest) wranglerAssets(root *node, w wrangler) error {
 	if root.member("assets") == nil {
 		return nil
 	}
-	m.Assets = &events.Assets{Directory: w.Assets.Directory, NotFound: w.Assets.NotFound, HTML: w.Assets.HTML,
+	m.Assets = &workers.Assets{Directory: w.Assets.Directory, NotFound: w.Assets.NotFound, HTML: w.Assets.HTML,
 		WorkerFirst: w.Assets.First, Binding: w.Assets.Binding}
 	m.stands("assets.html", "assets.html_handling")
 	m.stands("assets.notFound", "assets.not_found_handling")
@@ -175,7 +176,7 @@ func (m *Manifest) wranglerRoutes(root *node, w wrangler) error {
 	if len(routes) == 0 {
 		return nil
 	}
-	m.HTTP = &events.HTTP{}
+	m.HTTP = &workers.HTTP{}
 	m.stands("http.routes", path)
 	for i, r := range routes {
 		pattern := strings.TrimPrefix(strings.TrimPrefix(r.Pattern, "https://"), "http://")
@@ -193,11 +194,11 @@ func (m *Manifest) wranglerRoutes(root *node, w wrangler) error {
 }
 
 // millis is n milliseconds, or more than any limit allows.
-func millis(n int) events.Millis {
+func millis(n int) workers.Millis {
 	if n < 0 || n > int(maxDuration.Milliseconds()) {
-		return events.Millis(maxDuration)
+		return workers.Millis(maxDuration)
 	}
-	return events.Millis(n) * 1_000_000
+	return workers.Millis(n) * 1_000_000
 }
 
 // cloudflareCron refuses expressions that mean something else here: Cloudflare counts the days of a week from 1,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // wranglerQueues are the queues of wrangler's configuration. A queue's name is the name of the worker that takes its
@@ -81,9 +82,9 @@ func (m *Manifest) wranglerConsumer(path string, c wranglerConsumer) error {
 			return m.d.fail(at(n.key), "%s.%s is %d: it is %d to %d", path, n.key, *n.value, n.lo, n.hi)
 		}
 	}
-	m.Batch = &events.Batch{MaxSize: c.MaxBatchSize}
+	m.Batch = &workers.Batch{MaxSize: c.MaxBatchSize}
 	if c.MaxBatchTimeout != nil {
-		m.Batch.MaxWait = new(events.Millis(time.Duration(*c.MaxBatchTimeout) * time.Second))
+		m.Batch.MaxWait = new(workers.Millis(time.Duration(*c.MaxBatchTimeout) * time.Second))
 	}
 	retries := cloudflareRetries
 	if c.MaxRetries != nil {
@@ -91,7 +92,7 @@ func (m *Manifest) wranglerConsumer(path string, c wranglerConsumer) error {
 	}
 	m.Retries.MaxAttempts = retries + 1
 	if c.RetryDelay != nil { // always the same one
-		delay := events.Millis(max(time.Millisecond, time.Duration(*c.RetryDelay)*time.Second))
+		delay := workers.Millis(max(time.Millisecond, time.Duration(*c.RetryDelay)*time.Second))
 		m.Retries.Initial, m.Retries.Max, m.Retries.Factor, m.Retries.Jitter = delay, delay, 1, new(0.0)
 	}
 	if c.DeadLetterQueue != "" {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Attempt is one run of an event by one version of its worker, or of a batch of events. A thread gets it.
@@ -12,7 +13,7 @@ type Attempt struct {
 	// Batch are the events of a run of a queue handler, also when there is only one; Event is the first of them. It is
 	// nil for the other handlers.
 	Batch  []*events.Event
-	Worker *events.Worker
+	Worker *workers.Worker
 	Number int       // 1 for the first; of a batch, that of Event
 	Start  time.Time // when a thread took it; set by dispatch
 	Own    bool      // it gets an isolate of its own, in any mode of the worker
@@ -35,7 +36,7 @@ type Report struct {
 	Attempt *Attempt
 	Reply   *events.Reply
 	End     *End
-	Closed  *events.Worker
+	Closed  *workers.Worker
 }
 
 // End is how an attempt ended.

@@ -4,12 +4,13 @@ import (
 	"sync/atomic"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Call is a call of a method of a binding in env.
 type Call struct {
 	Owner   string
-	Binding events.Binding // of the worker that runs: JavaScript named it, and the worker has it
+	Binding workers.Binding // of the worker that runs: JavaScript named it, and the worker has it
 	Method  string
 	// Texts and Body are the arguments. JavaScript wrote them.
 	Texts []string

@@ -1,6 +1,9 @@
 package lifecycle
 
-import "github.com/pinwheel-run/pinwheel/events"
+import (
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
+)
 
 // Trace notes what a sampled attempt does beside its JavaScript. Any goroutine may use it.
 type Trace interface {
@@ -23,9 +26,9 @@ type Span interface {
 // Operation is something that a handler has done for it. JavaScript wrote the texts, unless a comment says otherwise.
 type Operation struct {
 	Kind    OperationKind
-	Method  string             // of the request or the call
-	Target  string             // Subrequest: the URL. Others: the name of the binding, which the worker has
-	Binding events.BindingKind // of a ServiceUse or a BindingCall
+	Method  string              // of the request or the call
+	Target  string              // Subrequest: the URL. Others: the name of the binding, which the worker has
+	Binding workers.BindingKind // of a ServiceUse or a BindingCall
 	// To is the worker that is called or sent to; the fleet has checked it. "" = none.
 	To    string
 	Count int // Send: how many messages

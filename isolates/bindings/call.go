@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -19,33 +19,33 @@ type Caller interface {
 
 // Session is what a run has called so far. The zero Session is ready to use. It is for the thread of the run.
 type Session struct {
-	made  map[events.BindingKind]int
-	slots map[events.BindingKind]chan struct{}
+	made  map[workers.BindingKind]int
+	slots map[workers.BindingKind]chan struct{}
 	wrote atomic.Bool
 }
 
 // Begin reads a call of a worker from the commands of a turn, and counts it, unless it is one of a service. The channel
 // bounds how many calls of its kind are under way: a call sends to it before it begins, and receives from it when it is
 // over. The error says that the worker has no such binding with methods, or that the run has used its budget.
-func (s *Session) Begin(in *v8x.Commands, w *events.Worker) (c *lifecycle.Call, slots chan struct{}, err error) {
-	kind, name := events.BindingKind(in.Text()), in.Text()
+func (s *Session) Begin(in *v8x.Commands, w *workers.Worker) (c *lifecycle.Call, slots chan struct{}, err error) {
+	kind, name := workers.BindingKind(in.Text()), in.Text()
 	c = &lifecycle.Call{Owner: w.Owner, Method: in.Text(), Texts: in.Strings(), Body: slices.Clone(in.View()),
 		Wrote: &s.wrote}
-	if kind == events.BindingService { // Service says whether there is one, and events.ServiceTree bounds the calls
-		c.Binding = events.Binding{Kind: kind, Name: name}
+	if kind == workers.BindingService { // Service says whether there is one, and events.ServiceTree bounds the calls
+		c.Binding = workers.Binding{Kind: kind, Name: name}
 		return c, nil, nil
 	}
 	budget := kind.Budget()
 	b, ok := w.Find(kind, name)
-	if kind == events.BindingCache {
-		b, ok = events.Binding{Kind: kind}, true
+	if kind == workers.BindingCache {
+		b, ok = workers.Binding{Kind: kind}, true
 	}
 	if budget.Calls == 0 || !ok {
 		return nil, nil, fmt.Errorf("the worker has no binding %q of kind %q", name, kind)
 	}
 	c.Binding = b
 	if s.made == nil {
-		s.made, s.slots = map[events.BindingKind]int{}, map[events.BindingKind]chan struct{}{}
+		s.made, s.slots = map[workers.BindingKind]int{}, map[workers.BindingKind]chan struct{}{}
 	}
 	if s.made[kind] >= budget.Calls {
 		return nil, nil, fmt.Errorf("too many calls of %s bindings: at most %d per event", kind, budget.Calls)

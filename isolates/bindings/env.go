@@ -2,7 +2,7 @@
 // context makes on them.
 //
 // The folder js/bindings is the other half. A new kind of binding is a file there, a file with its methods in
-// internal/env/bindings, and three lines: a field in events.Bindings, its row in bindingKinds, and its line in
+// internal/env/bindings, and three lines: a field in workers.Bindings, its row in bindingKinds, and its line in
 // internal/env/bindings.New. internal/test/newbinding shows it.
 package bindings
 
@@ -10,21 +10,21 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
 // Encode adds a worker's bindings to the call that prepares a context: strings and JSON texts, each as name, value,
 // name, value; then the other bindings as kind, name, value. Strings are its vars and the values of its secrets.
-func Encode(call *v8x.Call, w *events.Worker, s *Secrets) *v8x.Call {
+func Encode(call *v8x.Call, w *workers.Worker, s *Secrets) *v8x.Call {
 	texts, others := pairs(w.Vars), []string(nil)
 	if s != nil {
 		texts = append(texts, s.values()...)
 	}
 	for _, binding := range w.Env() {
-		if binding.Kind != events.BindingVar && binding.Kind != events.BindingJSON {
+		if binding.Kind != workers.BindingVar && binding.Kind != workers.BindingJSON {
 			value := binding.Value
-			if binding.Kind == events.BindingVersion {
+			if binding.Kind == workers.BindingVersion {
 				value = version(w)
 			}
 			others = append(others, string(binding.Kind), binding.Name, value)
@@ -37,7 +37,7 @@ func Encode(call *v8x.Call, w *events.Worker, s *Secrets) *v8x.Call {
 }
 
 // version is what env tells of the version that runs, as JSON.
-func version(w *events.Worker) string {
+func version(w *workers.Worker) string {
 	// strings: no error
 	text, _ := json.Marshal(map[string]string{"id": w.Version, "tag": w.Tag, "timestamp": w.DeployedAt.UTC().
 		Format(isoTime)})

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
 )
 
@@ -15,7 +15,7 @@ type Files interface {
 	// ServeFile answers a request with a file of w, and of no other worker. The host of the URL means nothing. follows
 	// says that a redirect is followed before the handler sees the response. The memory that it holds at once is at most
 	// 160 KiB: it is counted as the run's.
-	ServeFile(rw http.ResponseWriter, r *http.Request, w *events.Worker, follows bool)
+	ServeFile(rw http.ResponseWriter, r *http.Request, w *workers.Worker, follows bool)
 }
 
 // KindFiles is the kind of the binding of the files, as js/bindings/files.js has it. No manifest names it so.
@@ -26,7 +26,7 @@ var ErrNoFiles = errors.New("the worker's files cannot be read here: a handler r
 
 // ExchangeFile has the files of w answer a subrequest, as egress.Connections.Exchange has a server do it. files may be
 // nil.
-func ExchangeFile(ctx context.Context, files Files, w *events.Worker, q egress.Request, to egress.Receiver) error {
+func ExchangeFile(ctx context.Context, files Files, w *workers.Worker, q egress.Request, to egress.Receiver) error {
 	if files == nil || FilesName(w) == "" {
 		return ErrNoFiles
 	}
@@ -37,7 +37,7 @@ func ExchangeFile(ctx context.Context, files Files, w *events.Worker, q egress.R
 }
 
 // FilesName is the name in env of the worker's files; "" = it has none there.
-func FilesName(w *events.Worker) string {
+func FilesName(w *workers.Worker) string {
 	if w.Assets == nil {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Services has workers answer others of their owner (env.NAME of a service binding).
@@ -24,14 +25,14 @@ type Services interface {
 const ownExports = "exports."
 
 // Service finds what a service binding of w names. own says that it is an export of w itself.
-func Service(w *events.Worker, name string) (target events.ServiceTarget, own, ok bool) {
+func Service(w *workers.Worker, name string) (target events.ServiceTarget, own, ok bool) {
 	if export, own := strings.CutPrefix(name, ownExports); own {
 		if export == "default" {
 			export = ""
 		}
 		return events.ServiceTarget{Worker: w.Name, Entrypoint: export}, true, true
 	}
-	b, ok := w.Find(events.BindingService, name)
+	b, ok := w.Find(workers.BindingService, name)
 	if !ok {
 		return target, false, false
 	}

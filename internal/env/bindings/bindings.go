@@ -14,8 +14,8 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
@@ -37,7 +37,7 @@ type backend struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	cfg    Config
-	policy func(owner string) events.Policy
+	policy func(owner string) workers.Policy
 	// reservations is told when JetStream has no room; nil = nobody is.
 	reservations *reservations
 }
@@ -51,7 +51,7 @@ type kind struct {
 
 // Bindings carries out calls. Any goroutine may use it.
 type Bindings struct {
-	kinds   map[events.BindingKind]kind
+	kinds   map[workers.BindingKind]kind
 	kv      *kv
 	cache   *cache
 	objects *objects
@@ -63,7 +63,7 @@ type Bindings struct {
 
 // owner is what Bindings knows of an owner.
 type owner struct {
-	policy events.Policy
+	policy workers.Policy
 	calls  *rate.Limiter // in this process
 	lists  chan struct{} // a place for each list under way
 }
@@ -77,11 +77,11 @@ func New(nc *nats.Conn, js jetstream.JetStream, cfg Config, reg prometheus.Regis
 	of := backend{nc, js, cfg, b.policy, newReservations()}
 	b.kv, b.cache = newKV(of), newCache(of)
 	b.objects = newObjects(of, b.kv.lists)
-	b.kinds = map[events.BindingKind]kind{
-		events.BindingKV:      {b.kv.method, "KV"},
-		events.BindingCache:   {b.cache.method, "Cache"},
-		events.BindingObjects: {b.objects.method, ""},
-		events.BindingNATS:    {(&natsCalls{of}).method, "NATS"},
+	b.kinds = map[workers.BindingKind]kind{
+		workers.BindingKV:      {b.kv.method, "KV"},
+		workers.BindingCache:   {b.cache.method, "Cache"},
+		workers.BindingObjects: {b.objects.method, ""},
+		workers.BindingNATS:    {(&natsCalls{of}).method, "NATS"},
 	}
 	b.calls = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pinwheel_binding_calls_total", Help: "Calls of methods of bindings, by kind of binding, method, and result (ok or failed).",
@@ -90,7 +90,7 @@ func New(nc *nats.Conn, js jetstream.JetStream, cfg Config, reg prometheus.Regis
 }
 
 // SetPolicy applies a policy to an owner from now on.
-func (b *Bindings) SetPolicy(name string, p events.Policy) {
+func (b *Bindings) SetPolicy(name string, p workers.Policy) {
 	b.mu.Lock()
 	o := b.owner(name)
 	before := o.policy
@@ -110,9 +110,9 @@ func (b *Bindings) SetPolicy(name string, p events.Policy) {
 }
 
 // callsOf is how many calls an owner may make in a second in this process. As many may come at once.
-func callsOf(p events.Policy) int {
+func callsOf(p workers.Policy) int {
 	if p.BindingCalls == 0 {
-		return events.DefaultBindingCalls
+		return workers.DefaultBindingCalls
 	}
 	return p.BindingCalls
 }
@@ -121,14 +121,14 @@ func callsOf(p events.Policy) int {
 func (b *Bindings) owner(name string) *owner {
 	o := b.owners[name]
 	if o == nil {
-		o = &owner{calls: rate.NewLimiter(events.DefaultBindingCalls, events.DefaultBindingCalls),
+		o = &owner{calls: rate.NewLimiter(workers.DefaultBindingCalls, workers.DefaultBindingCalls),
 			lists: make(chan struct{}, listsAtOnce)}
 		b.owners[name] = o
 	}
 	return o
 }
 
-func (b *Bindings) policy(name string) events.Policy {
+func (b *Bindings) policy(name string) workers.Policy {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.owner(name).policy
@@ -152,7 +152,7 @@ func (b *Bindings) admitted(ctx context.Context, m method, c *lifecycle.Call) (l
 	if c.Method == "getMany" {
 		cost = len(c.Texts)
 	}
-	if c.Method == "delete" && c.Binding.Kind == events.BindingObjects {
+	if c.Method == "delete" && c.Binding.Kind == workers.BindingObjects {
 		cost *= len(c.Texts)
 	}
 	if !calls.AllowN(time.Now(), min(max(1, cost), calls.Burst())) {

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
@@ -21,10 +21,10 @@ func KVBucket(owner string) string { return "PINWHEEL_KV_" + owner }
 const markers = time.Second
 
 // kvBytes is how many bytes the KV bucket of an owner with this policy may have.
-func (c Config) kvBytes(p events.Policy) int64 { return cmp.Or(int64(p.KVBytes), c.KVBytes) }
+func (c Config) kvBytes(p workers.Policy) int64 { return cmp.Or(int64(p.KVBytes), c.KVBytes) }
 
 // Bucket is the KV bucket of an owner with this policy, as it is created.
-func (c Config) Bucket(owner string, p events.Policy) jetstream.KeyValueConfig {
+func (c Config) Bucket(owner string, p workers.Policy) jetstream.KeyValueConfig {
 	size := min(c.kvBytes(p), firstBytes)
 	return jetstream.KeyValueConfig{
 		Bucket: KVBucket(owner), Description: "Data of Pinwheel's owner " + owner + ": key <namespace>.<key>", History: 1,

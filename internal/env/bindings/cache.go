@@ -18,8 +18,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
@@ -65,11 +65,11 @@ func newCache(b backend) *cache {
 func CacheBucket(owner string) string { return "PINWHEEL_CACHE_" + owner }
 
 // cacheBytes is how many bytes an owner with this policy may cache.
-func (c Config) cacheBytes(p events.Policy) int64 { return cmp.Or(int64(p.CacheBytes), c.CacheBytes) }
+func (c Config) cacheBytes(p workers.Policy) int64 { return cmp.Or(int64(p.CacheBytes), c.CacheBytes) }
 
 // CacheStream is the stream of what the workers of an owner cache, with this policy, as it is created. It is like that
 // of a KV bucket, but its oldest messages make room for new ones.
-func (c Config) CacheStream(owner string, p events.Policy) jetstream.StreamConfig {
+func (c Config) CacheStream(owner string, p workers.Policy) jetstream.StreamConfig {
 	size := min(c.cacheBytes(p), firstBytes)
 	return jetstream.StreamConfig{
 		Name: resources.BucketStream(CacheBucket(owner)), Description: "Responses that workers of Pinwheel's owner " + owner +

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -22,7 +22,7 @@ func (p process) cached(owner, method, body string, texts ...string) lifecycle.A
 	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
 	defer cancel()
 	a, err := p.Bindings.Call(ctx, &lifecycle.Call{
-		Owner: owner, Binding: events.Binding{Kind: events.BindingCache}, Method: method, Texts: texts, Body: []byte(body),
+		Owner: owner, Binding: workers.Binding{Kind: workers.BindingCache}, Method: method, Texts: texts, Body: []byte(body),
 		Hold: func(int) error { return nil },
 	})
 	require.NoError(p, err)
@@ -55,7 +55,7 @@ func TestCachesAreApart(t *testing.T) {
 func TestCachesAreBounded(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.SetPolicy("acme", events.Policy{CacheBytes: 2 << 20})
+	p.SetPolicy("acme", workers.Policy{CacheBytes: 2 << 20})
 	for i := range 10 {
 		p.cache1m("acme", fmt.Sprint(i), strings.Repeat("x", 400<<10))
 	}
@@ -85,7 +85,7 @@ func TestCacheIsMade(t *testing.T) {
 	require.Equal(t, "1", other.cachedBody("acme", "default", "u"))
 	require.NoError(t, p.js.DeleteStream(t.Context(), "KV_"+CacheBucket("acme")))
 	_, err := p.Bindings.Call(t.Context(),
-		&lifecycle.Call{Owner: "acme", Binding: events.Binding{Kind: events.BindingCache}, Method: "match",
+		&lifecycle.Call{Owner: "acme", Binding: workers.Binding{Kind: workers.BindingCache}, Method: "match",
 			Texts: make([]string, 5)})
 	require.ErrorContains(t, err, "Cache GET failed: 503")
 	p.cache1m("acme", "u", "2")

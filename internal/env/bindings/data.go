@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
@@ -24,13 +25,13 @@ type Data struct {
 }
 
 // OpenData returns the data of an owner with this policy. It does not talk to NATS.
-func OpenData(nc *nats.Conn, js jetstream.JetStream, cfg Config, owner string, p events.Policy) *Data {
-	return dataOf(newKV(backend{nc, js, cfg, func(string) events.Policy { return p }, nil}), owner)
+func OpenData(nc *nats.Conn, js jetstream.JetStream, cfg Config, owner string, p workers.Policy) *Data {
+	return dataOf(newKV(backend{nc, js, cfg, func(string) workers.Policy { return p }, nil}), owner)
 }
 
 func dataOf(k *kv, owner string) *Data {
 	return &Data{store{
-		js: k.js, owner: owner, stream: resources.BucketStream(KVBucket(owner)), kind: events.BindingKV, noun: "namespace",
+		js: k.js, owner: owner, stream: resources.BucketStream(KVBucket(owner)), kind: workers.BindingKV, noun: "namespace",
 		none: ErrNoData, method: k.method,
 	}, k}
 }
@@ -153,7 +154,7 @@ type store struct {
 	js     jetstream.JetStream
 	owner  string
 	stream string
-	kind   events.BindingKind
+	kind   workers.BindingKind
 	noun   string // what a name of this kind is one of
 	none   error  // nothing was ever put
 	method func(name string) method
@@ -180,7 +181,7 @@ func (s *store) call(ctx context.Context, method, name string, body []byte, text
 		return lifecycle.Answer{}, err
 	}
 	c := &lifecycle.Call{
-		Owner: s.owner, Method: method, Binding: events.Binding{Kind: s.kind, Value: name}, Texts: texts, Body: body,
+		Owner: s.owner, Method: method, Binding: workers.Binding{Kind: s.kind, Value: name}, Texts: texts, Body: body,
 		Wrote: &atomic.Bool{}, Hold: s.hold,
 	}
 	c.Wrote.Store(true) // people read the newest

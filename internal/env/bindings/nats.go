@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const (
@@ -42,7 +43,9 @@ func (n *natsCalls) method(name string) method {
 // value, name, value. It answers with stream and sequence number of a stored message.
 func (n *natsCalls) publish(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, error) {
 	m, mode, err := n.message(c,
-		func(p events.Policy, s events.NATSSubjects) (owner, worker []string) { return p.NATSPublish, s.Publish })
+		func(p workers.Policy, s workers.NATSSubjects) (owner, worker []string) {
+			return p.NATSPublish, s.Publish
+		})
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
@@ -65,7 +68,9 @@ func (n *natsCalls) publish(ctx context.Context, c *lifecycle.Call) (lifecycle.A
 // and the body of the reply.
 func (n *natsCalls) request(ctx context.Context, c *lifecycle.Call) (lifecycle.Answer, error) {
 	m, timeout, err := n.message(c,
-		func(p events.Policy, s events.NATSSubjects) (owner, worker []string) { return p.NATSRequest, s.Request })
+		func(p workers.Policy, s workers.NATSSubjects) (owner, worker []string) {
+			return p.NATSRequest, s.Request
+		})
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
@@ -107,24 +112,24 @@ const maxRequest = 15 * 60 * 1000
 // message makes the message of a call, and returns its second argument too. lists picks what the owner and the worker
 // may use.
 func (n *natsCalls) message(c *lifecycle.Call,
-	lists func(events.Policy, events.NATSSubjects) (owner, worker []string)) (*nats.Msg, string, error) {
+	lists func(workers.Policy, workers.NATSSubjects) (owner, worker []string)) (*nats.Msg, string, error) {
 	if len(c.Texts) < 2 || len(c.Texts)%2 != 0 {
 		return nil, "", fmt.Errorf("400 %d arguments", len(c.Texts))
 	}
-	var granted events.NATSSubjects
+	var granted workers.NATSSubjects
 	if err := json.Unmarshal([]byte(c.Binding.Value), &granted); err != nil {
 		return nil, "", fmt.Errorf("500 the binding: %w", err)
 	}
 	subject := c.Texts[0]
 	owner, worker := lists(n.policy(c.Owner), granted)
-	switch err := events.CheckSubject(subject); {
+	switch err := workers.CheckSubject(subject); {
 	case err != nil:
 		return nil, "", fmt.Errorf("400 %w", err)
 	case n.reserved(subject):
 		return nil, "", fmt.Errorf("403 subject %.80q is one of the fleet's own", subject)
-	case !events.Covers(worker, subject):
+	case !workers.Covers(worker, subject):
 		return nil, "", fmt.Errorf("403 subject %.80q is none of those that the manifest names for %s", subject, c.Binding.Name)
-	case !events.Covers(owner, subject):
+	case !workers.Covers(owner, subject):
 		return nil, "", fmt.Errorf("403 subject %.80q is not granted to the owner", subject)
 	case len(c.Body) > maxNATSBody:
 		return nil, "", fmt.Errorf("413 the body has %d bytes: at most %d", len(c.Body), maxNATSBody)
@@ -151,7 +156,7 @@ func (n *natsCalls) message(c *lifecycle.Call,
 }
 
 // reserved reports whether a subject is one of the fleet, or where somebody waits for replies of the fleet.
-// events.CheckSubject refuses those of NATS.
+// workers.CheckSubject refuses those of NATS.
 func (n *natsCalls) reserved(subject string) bool {
 	prefix := n.cfg.Prefix + "."
 	if strings.HasPrefix(subject+".", prefix) {

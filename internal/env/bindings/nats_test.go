@@ -17,8 +17,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -26,7 +26,7 @@ import (
 type bus struct {
 	process
 	nc      *nats.Conn
-	granted events.NATSSubjects
+	granted workers.NATSSubjects
 	held    atomic.Int64
 	room    int64
 }
@@ -39,8 +39,8 @@ func startBus(t *testing.T) *bus {
 	all, err := New(nc, js, Config{Replicas: 1, Prefix: "pinwheel", ReplyPrefixes: []string{"replies.{owner}."},
 		Log: zerolog.Nop()}, prometheus.NewRegistry())
 	require.NoError(t, err)
-	all.SetPolicy("acme", events.Policy{NATSPublish: []string{">"}, NATSRequest: []string{">"}, BindingCalls: 1_000_000})
-	return &bus{process: process{t, all, js}, nc: nc, granted: events.NATSSubjects{Publish: []string{">"},
+	all.SetPolicy("acme", workers.Policy{NATSPublish: []string{">"}, NATSRequest: []string{">"}, BindingCalls: 1_000_000})
+	return &bus{process: process{t, all, js}, nc: nc, granted: workers.NATSSubjects{Publish: []string{">"},
 		Request: []string{">"}}, room: 64 << 20}
 }
 
@@ -50,7 +50,7 @@ func (b *bus) call(method, body string, texts ...string) (lifecycle.Answer, erro
 	value, err := json.Marshal(b.granted)
 	require.NoError(b, err)
 	return b.Bindings.Call(ctx, &lifecycle.Call{
-		Owner: "acme", Binding: events.Binding{Kind: events.BindingNATS, Name: "BUS", Value: string(value)}, Method: method,
+		Owner: "acme", Binding: workers.Binding{Kind: workers.BindingNATS, Name: "BUS", Value: string(value)}, Method: method,
 		Texts: texts, Body: []byte(body), Wrote: &atomic.Bool{},
 		Hold: func(n int) error {
 			if b.held.Add(int64(n)) > b.room {
@@ -176,15 +176,15 @@ func TestNATSForged(t *testing.T) {
 	_, err = b.call("subscribe", "", "x", "")
 	require.ErrorContains(t, err, `no method "subscribe"`)
 
-	b.granted = events.NATSSubjects{Publish: []string{"orders.*"}}
+	b.granted = workers.NATSSubjects{Publish: []string{"orders.*"}}
 	_, err = b.call("publish", "", "orders.a.b", "")
 	require.ErrorContains(t, err, `403 subject "orders.a.b" is none of those that the manifest names for BUS`)
 	_, err = b.call("request", "", "orders.a", "")
 	require.ErrorContains(t, err, "none of those that the manifest names")
-	b.SetPolicy("acme", events.Policy{NATSPublish: []string{"orders.b"}})
+	b.SetPolicy("acme", workers.Policy{NATSPublish: []string{"orders.b"}})
 	_, err = b.call("publish", "", "orders.a", "")
 	require.ErrorContains(t, err, `403 subject "orders.a" is not granted to the owner`)
-	b.SetPolicy("acme", events.Policy{})
+	b.SetPolicy("acme", workers.Policy{})
 	_, err = b.call("publish", "", "orders.b", "")
 	require.ErrorContains(t, err, "not granted")
 	require.Empty(t, seen())
@@ -220,11 +220,14 @@ func FuzzNATSSubject(f *testing.F) {
 		f.Add(s)
 	}
 	n := &natsCalls{backend{cfg: Config{Prefix: "pinwheel", ReplyPrefixes: []string{"replies.{owner}."}},
-		policy: func(string) events.Policy { return events.Policy{NATSPublish: []string{">"}} }}}
+		policy: func(string) workers.Policy { return workers.Policy{NATSPublish: []string{">"}} }}}
 	f.Fuzz(func(t *testing.T, subject string) {
-		c := &lifecycle.Call{Owner: "acme", Binding: events.Binding{Value: `{"publish":[">"]}`}, Texts: []string{subject, ""}}
+		c := &lifecycle.Call{Owner: "acme", Binding: workers.Binding{Value: `{"publish":[">"]}`},
+			Texts: []string{subject, ""}}
 		m, _, err := n.message(c,
-			func(p events.Policy, s events.NATSSubjects) (owner, worker []string) { return p.NATSPublish, s.Publish })
+			func(p workers.Policy, s workers.NATSSubjects) (owner, worker []string) {
+				return p.NATSPublish, s.Publish
+			})
 		if err == nil {
 			require.Regexp(t, `^[!-)+-=?-~]+$`, m.Subject)
 			require.NotRegexp(t, `^[$_]|^pinwheel(\.|$)|^replies\.|\.\.|^\.|\.$`, m.Subject)

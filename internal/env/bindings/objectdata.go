@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // MaxObject is the largest object of a put, bytes.
@@ -25,13 +25,13 @@ type ObjectData struct {
 }
 
 // OpenObjects returns the objects of an owner with this policy. It does not talk to NATS.
-func OpenObjects(nc *nats.Conn, js jetstream.JetStream, cfg Config, owner string, p events.Policy) *ObjectData {
-	return objectsOf(newObjects(backend{nc, js, cfg, func(string) events.Policy { return p }, nil}, &lists{}), owner)
+func OpenObjects(nc *nats.Conn, js jetstream.JetStream, cfg Config, owner string, p workers.Policy) *ObjectData {
+	return objectsOf(newObjects(backend{nc, js, cfg, func(string) workers.Policy { return p }, nil}, &lists{}), owner)
 }
 
 func objectsOf(o *objects, owner string) *ObjectData {
 	return &ObjectData{store{
-		js: o.js, owner: owner, stream: named{owner: owner}.stream(), kind: events.BindingObjects, noun: "bucket",
+		js: o.js, owner: owner, stream: named{owner: owner}.stream(), kind: workers.BindingObjects, noun: "bucket",
 		none: ErrNoObjects, method: o.method,
 	}, o}
 }

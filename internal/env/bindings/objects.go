@@ -16,8 +16,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
@@ -35,12 +35,12 @@ const (
 func ObjectsBucket(owner string) string { return "PINWHEEL_OBJ_" + owner }
 
 // objectBytes is how many bytes the object store of an owner with this policy may have.
-func objectBytes(p events.Policy) int64 {
-	return cmp.Or(int64(p.ObjectBytes), events.DefaultObjectBytes)
+func objectBytes(p workers.Policy) int64 {
+	return cmp.Or(int64(p.ObjectBytes), workers.DefaultObjectBytes)
 }
 
 // ObjectStore is the object store of an owner with this policy, as it is created.
-func ObjectStore(owner string, p events.Policy, replicas int) jetstream.ObjectStoreConfig {
+func ObjectStore(owner string, p workers.Policy, replicas int) jetstream.ObjectStoreConfig {
 	size := min(objectBytes(p), firstBytes)
 	return jetstream.ObjectStoreConfig{
 		Bucket: ObjectsBucket(owner), Description: "Objects of Pinwheel's owner " + owner + ": <bucket>/<key>",

@@ -14,8 +14,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
@@ -44,10 +44,10 @@ func write(url string) error {
 		return err
 	}
 	o := newObjects(backend{nc, js, Config{Replicas: 1, Log: zerolog.Nop()},
-		func(string) events.Policy { return events.Policy{} }, nil}, &lists{})
+		func(string) workers.Policy { return workers.Policy{} }, nil}, &lists{})
 	for i := 0; ; i++ {
 		_, err := o.put(context.Background(), &lifecycle.Call{
-			Owner: "acme", Binding: events.Binding{Kind: events.BindingObjects, Value: "files"},
+			Owner: "acme", Binding: workers.Binding{Kind: workers.BindingObjects, Value: "files"},
 			Texts: putting(fmt.Sprint("k", i%4), always),
 			Body:  bytes.Repeat([]byte{byte(i)}, 600_000), Wrote: &atomic.Bool{}, Hold: free,
 		})
@@ -105,8 +105,9 @@ func TestObjectsOfACluster(t *testing.T) {
 	call := func(o *objects, m method, wrote *atomic.Bool, body []byte, texts ...string) lifecycle.Answer {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		a, err := m(ctx, &lifecycle.Call{Owner: "acme", Binding: events.Binding{Kind: events.BindingObjects, Value: "files"},
-			Texts: texts, Body: body, Wrote: wrote, Hold: free})
+		a, err := m(ctx, &lifecycle.Call{Owner: "acme",
+			Binding: workers.Binding{Kind: workers.BindingObjects, Value: "files"},
+			Texts:   texts, Body: body, Wrote: wrote, Hold: free})
 		require.NoError(t, err)
 		return a
 	}
@@ -117,7 +118,7 @@ func TestObjectsOfACluster(t *testing.T) {
 		require.NoError(t, err)
 		processes = append(processes,
 			newObjects(backend{nc, js, Config{Replicas: 3, Log: zerolog.Nop()},
-				func(string) events.Policy { return events.Policy{} }, nil}, &lists{}))
+				func(string) workers.Policy { return workers.Policy{} }, nil}, &lists{}))
 	}
 	for i := range 9 {
 		o, wrote := processes[i%3], &atomic.Bool{}

@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -33,7 +33,7 @@ func (p process) inBucket(owner, method string, body []byte, hold func(int) erro
 	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
 	defer cancel()
 	return p.Bindings.Call(ctx, &lifecycle.Call{
-		Owner: owner, Binding: events.Binding{Kind: events.BindingObjects, Name: "FILES", Value: "files"}, Method: method,
+		Owner: owner, Binding: workers.Binding{Kind: workers.BindingObjects, Name: "FILES", Value: "files"}, Method: method,
 		Texts: texts, Body: body,
 		Wrote: &atomic.Bool{}, Hold: hold,
 	})
@@ -197,7 +197,7 @@ func TestObjectsOfOwnersAreApart(t *testing.T) {
 func TestObjectBytesAreBounded(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.SetPolicy("acme", events.Policy{ObjectBytes: 3 << 20})
+	p.SetPolicy("acme", workers.Policy{ObjectBytes: 3 << 20})
 	p.putObject("acme", "kept", large(1<<20))
 	for range 3 {
 		_, err := p.inBucket("acme", "put", large(4<<20), free, putting("too large", always)...)
@@ -210,7 +210,7 @@ func TestObjectBytesAreBounded(t *testing.T) {
 	require.Equal(t, named, chunks)
 	p.putObject("acme", "more", large(1<<20))
 	p.putObject("beta", "large", large(4<<20))
-	p.SetPolicy("acme", events.Policy{ObjectBytes: 8 << 20})
+	p.SetPolicy("acme", workers.Policy{ObjectBytes: 8 << 20})
 	p.putObject("acme", "too large", large(4<<20))
 }
 
@@ -312,7 +312,7 @@ func TestManyCallsOfObjectsAtOnce(t *testing.T) {
 	require.Equal(t, "beta's", string(p.object("beta", "k", "")))
 	wg.Wait()
 	require.Equal(t, "beta's", string(p.object("beta", "k", "")))
-	p.SetPolicy("acme", events.Policy{BindingCalls: 100_000})
+	p.SetPolicy("acme", workers.Policy{BindingCalls: 100_000})
 	p.putObject("acme", "k0", []byte("last"))
 	require.Equal(t, "last", string(p.object("acme", "k0", "")))
 	for text := range failures.Range {
@@ -455,9 +455,9 @@ func BenchmarkObjects(b *testing.B) {
 	js, err := jetstream.New(nc)
 	require.NoError(b, err)
 	o := newObjects(backend{nc, js, Config{Replicas: 1},
-		func(string) events.Policy { return events.Policy{ObjectBytes: 1 << 30} }, nil}, &lists{})
+		func(string) workers.Policy { return workers.Policy{ObjectBytes: 1 << 30} }, nil}, &lists{})
 	call := func(m method, body []byte, texts ...string) {
-		_, err := m(b.Context(), &lifecycle.Call{Owner: "acme", Binding: events.Binding{Value: "files"}, Texts: texts,
+		_, err := m(b.Context(), &lifecycle.Call{Owner: "acme", Binding: workers.Binding{Value: "files"}, Texts: texts,
 			Body: body, Wrote: &atomic.Bool{}, Hold: free})
 		require.NoError(b, err)
 	}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Pages of keys and objects end where their reader says, and go on there.
 func TestPagesThatAreCut(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.SetPolicy("acme", events.Policy{BindingCalls: 1_000_000}) // the pages cost more than a second's calls
+	p.SetPolicy("acme", workers.Policy{BindingCalls: 1_000_000}) // the pages cost more than a second's calls
 	free := func(int) error { return nil }
 	keys, objects := p.Data("acme", free), p.Objects("acme", free)
 	_, err := keys.KeyPage(t.Context(), "space", "", "", 10, nil)

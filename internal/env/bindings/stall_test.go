@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
@@ -67,7 +67,7 @@ func TestListsAreWholeOrFail(t *testing.T) {
 	context.AfterFunc(ctx, func() { close(way.open) })
 	way.left.Store(keys * 900 / 2)
 	a, err := p.Bindings.Call(ctx, &lifecycle.Call{
-		Owner: "acme", Binding: events.Binding{Kind: events.BindingKV, Name: "KV", Value: "space"}, Method: "list",
+		Owner: "acme", Binding: workers.Binding{Kind: workers.BindingKV, Name: "KV", Value: "space"}, Method: "list",
 		Texts: []string{"", "1000", ""},
 		Wrote: &atomic.Bool{}, Hold: func(int) error { return nil },
 	})

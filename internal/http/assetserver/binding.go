@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // headerForwardedPrefix of an event is the part of the client's path that the worker does not see: the gateway writes
@@ -16,7 +16,7 @@ const headerForwardedPrefix = "X-Forwarded-Prefix"
 // ServeBinding answers a request of a handler with a file of its worker, which has Assets: env.ASSETS.fetch. The host
 // of the URL means nothing. Only files of version w answer, also at paths of workerFirst, and as they are: a handler
 // reads them. follows says that the handler does not see redirects. With an error, the answer has the status 503.
-func ServeBinding(rw http.ResponseWriter, r *http.Request, files Files, w *events.Worker, follows bool) error {
+func ServeBinding(rw http.ResponseWriter, r *http.Request, files Files, w *workers.Worker, follows bool) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		rw.Header()["Allow"] = []string{"GET, HEAD"}
 		text(rw, http.StatusMethodNotAllowed, "a file has the methods GET and HEAD")
@@ -61,18 +61,18 @@ func (s *Site) serveBinding(rw http.ResponseWriter, r *http.Request, follows boo
 }
 
 // PathOf is the path of a request.
-func PathOf(r *http.Request) events.Path {
+func PathOf(r *http.Request) workers.Path {
 	if r.URL.RawPath != "" { // as it came: without it, an escaped slash can be lost
-		return events.NewPath(r.URL.RawPath)
+		return workers.NewPath(r.URL.RawPath)
 	}
-	return events.NewPath(r.URL.EscapedPath())
+	return workers.NewPath(r.URL.EscapedPath())
 }
 
 // prefixOf is the prefix of an event's request that is passed on; otherwise own. A handler can write any: one that
 // could lead to another host does not count.
 func prefixOf(r *http.Request, own string) string {
 	prefix := r.Header.Get(headerForwardedPrefix)
-	if _, ok := events.NewPath(prefix).File(); !ok || events.DotSegment(prefix) || !strings.HasPrefix(prefix, "/") ||
+	if _, ok := workers.NewPath(prefix).File(); !ok || workers.DotSegment(prefix) || !strings.HasPrefix(prefix, "/") ||
 		strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") ||
 		strings.ContainsFunc(prefix, func(c rune) bool { return c <= ' ' || c == '\\' || c >= 0x7f }) {
 		return own

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // memoryFiles is a Files in memory with one list, of owner acme. Each file is stored as gzip too, which is never asked
@@ -75,17 +75,17 @@ func newMemoryFiles(t *testing.T, files map[string]string) *memoryFiles {
 	return s
 }
 
-func siteWorker(a events.Assets, base string) *events.Worker {
+func siteWorker(a workers.Assets, base string) *workers.Worker {
 	a.Files = listHash
-	w := &events.Worker{Owner: "acme", Name: "shop", Version: "1-x", Spec: events.Spec{Assets: &a}}
+	w := &workers.Worker{Owner: "acme", Name: "shop", Version: "1-x", Spec: workers.Spec{Assets: &a}}
 	if base != "" {
-		w.HTTP = &events.HTTP{Base: base}
+		w.HTTP = &workers.HTTP{Base: base}
 	}
 	return w
 }
 
 // ask is a request of a handler.
-func ask(s *memoryFiles, w *events.Worker, follows bool, method, url string,
+func ask(s *memoryFiles, w *workers.Worker, follows bool, method, url string,
 	headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, url, nil)
 	for i := 0; i+1 < len(headers); i += 2 {
@@ -101,7 +101,7 @@ func TestBindingOfFiles(t *testing.T) {
 	big := strings.Repeat("0123456789", 30_000) // three parts
 	s := newMemoryFiles(t, map[string]string{"/index.html": "home", "/about.html": "about", "/api/x.js": "x",
 		"/big.bin": big, "/404.html": "lost", "/empty": ""})
-	w := siteWorker(events.Assets{NotFound: events.NotFoundPage, WorkerFirst: []string{"/api/*"}}, "")
+	w := siteWorker(workers.Assets{NotFound: workers.NotFoundPage, WorkerFirst: []string{"/api/*"}}, "")
 	for url, want := range map[string]string{
 		"http://any.example/": "200 home", "http://any.example": "200 home", "https://other.example:1/about?x=1": "200 about",
 		"http://h/api/x.js": "200 x",
@@ -131,7 +131,7 @@ func TestBindingOfFiles(t *testing.T) {
 	require.Equal(t, []any{200, "300000", "", "public, max-age=0, must-revalidate"},
 		[]any{got.Code, got.Header().Get("Content-Length"), got.Body.String(), got.Header().Get("Cache-Control")})
 
-	w.Assets.NotFound = events.NotFoundSPA
+	w.Assets.NotFound = workers.NotFoundSPA
 	require.Equal(t, "home", ask(s, w, true, "GET", "http://h/deep/link").Body.String(),
 		"as at Cloudflare, navigating or not")
 	w.Assets.NotFound = ""
@@ -144,7 +144,7 @@ func TestBindingOfFiles(t *testing.T) {
 func TestBindingBelowAPrefix(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFiles(t, map[string]string{"/index.html": "<head></head>", "/about.html": "about"})
-	w := siteWorker(events.Assets{}, "/shop")
+	w := siteWorker(workers.Assets{}, "/shop")
 	for prefix, want := range map[string]string{
 		"": "/shop", "/dev/shop": "/dev/shop", "//evil.example": "/shop", "/\\evil.example": "/shop", "/a/../b": "/shop",
 		"evil": "/shop", "/a//b": "/shop", "/%2e%2e": "/shop",
@@ -158,6 +158,6 @@ func TestBindingBelowAPrefix(t *testing.T) {
 				prefix).Body.String())
 		}
 	}
-	require.Equal(t, "<head></head>", ask(s, siteWorker(events.Assets{}, ""), false, "GET", "http://h/",
+	require.Equal(t, "<head></head>", ask(s, siteWorker(workers.Assets{}, ""), false, "GET", "http://h/",
 		"X-Forwarded-Prefix", "/x").Body.String())
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Files reads the files of workers. Any goroutine may call its methods.
@@ -28,7 +28,7 @@ type Files interface {
 // Site is the files of a version of a worker.
 type Site struct {
 	files  Files
-	worker *events.Worker
+	worker *workers.Worker
 	list   *assets.List
 
 	// Prefix comes before the paths of the worker where clients see them: escaped, "" or /… without / at the end.
@@ -42,7 +42,7 @@ type Site struct {
 }
 
 // Open returns the files of a version, which has Assets.
-func Open(ctx context.Context, files Files, w *events.Worker) (*Site, error) {
+func Open(ctx context.Context, files Files, w *workers.Worker) (*Site, error) {
 	list, err := files.List(ctx, w.Owner, w.Assets.Files)
 	if err != nil {
 		return nil, fmt.Errorf("list of files of %s: %w", w.Target(), err)
@@ -55,13 +55,13 @@ type Answer struct {
 	// Location is where a redirect leads; "" = a file answers.
 	Location string
 	Status   int
-	file     string      // the path of the file in the list
-	path     events.Path // of the request, which decides what _headers add
+	file     string       // the path of the file in the list
+	path     workers.Path // of the request, which decides what _headers add
 }
 
 // Addresses are the paths that mean the file of an answer; none if it is a redirect. A file may answer at a path that
 // is none of them, by a rule of _redirects or as the page for what is not found.
-func (a Answer) Addresses() []events.Path {
+func (a Answer) Addresses() []workers.Path {
 	if a.file == "" {
 		return nil
 	}
@@ -69,19 +69,19 @@ func (a Answer) Addresses() []events.Path {
 }
 
 // IsAt reports whether the answer is a file, and the one at exactly the path of the request.
-func (a Answer) IsAt(path events.Path) bool {
+func (a Answer) IsAt(path workers.Path) bool {
 	text, ok := path.File()
 	return ok && a.file == text && a.Status == http.StatusOK
 }
 
 // Find says what is at a path: a file, or a redirect. ok is false if there is nothing. query is that of the URL. The
 // error is that of ctx.
-func (s *Site) Find(ctx context.Context, path events.Path, query string) (a Answer, ok bool, err error) {
+func (s *Site) Find(ctx context.Context, path workers.Path, query string) (a Answer, ok bool, err error) {
 	err = s.files.Turn(ctx, s.worker.Owner, func() { a, ok = s.find(path, query) })
 	return a, ok && err == nil, err
 }
 
-func (s *Site) find(path events.Path, query string) (a Answer, ok bool) {
+func (s *Site) find(path workers.Path, query string) (a Answer, ok bool) {
 	if query != "" {
 		query = "?" + query
 	}
@@ -91,7 +91,7 @@ func (s *Site) find(path events.Path, query string) (a Answer, ok bool) {
 		if _, ok := path.File(); !ok {
 			return a, false
 		}
-		file := s.list.At(events.NewPath(to))
+		file := s.list.At(workers.NewPath(to))
 		return Answer{Status: status, file: file, path: path}, file != ""
 	default:
 		if strings.HasPrefix(to, "/") {
@@ -111,10 +111,10 @@ func (s *Site) find(path events.Path, query string) (a Answer, ok bool) {
 }
 
 // NotFound is the page that answers where there is no file. ok is false if there is none.
-func (s *Site) NotFound(path events.Path) (a Answer, ok bool) {
+func (s *Site) NotFound(path workers.Path) (a Answer, ok bool) {
 	how := s.worker.Assets.NotFound
 	a = Answer{Status: http.StatusOK, path: path, file: s.list.NotFound(path, how)}
-	if how == events.NotFoundPage {
+	if how == workers.NotFoundPage {
 		a.Status = http.StatusNotFound
 	}
 	return a, a.file != ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/http/assetserver"
 )
 
@@ -15,7 +16,7 @@ type target struct {
 	preview       string // what the host says of a version, which nobody has checked; "" = nothing
 	version       string // that the host names, checked; "" = an active one
 	prefix        string // of the path, which the worker does not see: /WORKER
-	path          events.Path
+	path          workers.Path
 }
 
 // refusal is why a request does not become an event.

@@ -16,11 +16,12 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // backend is a Workers and a Publisher. Each worker exists in version activeVersion, unless installed says otherwise.
 type backend struct {
-	installed map[string]events.Installation // by "owner/worker"
+	installed map[string]workers.Installation // by "owner/worker"
 	secrets   map[string]string
 	taken     atomic.Int64 // how many of the next events have an id that is taken
 
@@ -33,15 +34,15 @@ type backend struct {
 
 const activeVersion = "3-0123456789ab"
 
-func (h *backend) Installed(owner, name string) (events.Installation, bool) {
+func (h *backend) Installed(owner, name string) (workers.Installation, bool) {
 	if h.installed == nil {
-		return events.Only(&events.Worker{Owner: owner, Name: name, Version: activeVersion, Number: 3}), true
+		return workers.Only(&workers.Worker{Owner: owner, Name: name, Version: activeVersion, Number: 3}), true
 	}
 	in, ok := h.installed[owner+"/"+name]
 	return in, ok
 }
 
-func (h *backend) Secret(w *events.Worker, name string) (string, error) {
+func (h *backend) Secret(w *workers.Worker, name string) (string, error) {
 	if s, ok := h.secrets[name]; ok {
 		return s, nil
 	}
@@ -82,17 +83,17 @@ func (h *backend) Open(_ context.Context, r client.Request) (*events.Reply, io.R
 }
 
 // worker makes a version of acme/shop that answers HTTP as h says.
-func version(number int, h *events.HTTP) *events.Worker {
+func version(number int, h *workers.HTTP) *workers.Worker {
 	name := map[int]string{1: "1-aaaaaaaaaaaa", 2: "2-bbbbbbbbbbbb"}[number]
-	return &events.Worker{Owner: "acme", Name: "shop", Version: name, Number: number, Spec: events.Spec{HTTP: h}}
+	return &workers.Worker{Owner: "acme", Name: "shop", Version: name, Number: number, Spec: workers.Spec{HTTP: h}}
 }
 
 // only installs acme/shop in versions, the last of which has all events.
-func (h *backend) only(versions ...*events.Worker) *backend {
+func (h *backend) only(versions ...*workers.Worker) *backend {
 	last := versions[len(versions)-1]
-	h.installed = map[string]events.Installation{"acme/shop": {
-		Owner: "acme", Name: "shop", Versions: versions, Deployment: events.Deployment{Number: 1,
-			Split: []events.Share{{Version: last.Version, Percent: 100}}},
+	h.installed = map[string]workers.Installation{"acme/shop": {
+		Owner: "acme", Name: "shop", Versions: versions, Deployment: workers.Deployment{Number: 1,
+			Split: []workers.Share{{Version: last.Version, Percent: 100}}},
 	}}
 	return h
 }
@@ -100,7 +101,7 @@ func (h *backend) only(versions ...*events.Worker) *backend {
 var testPreviews = NewPreviews([][]byte{[]byte("a key")})
 
 // previewed is the host that shows a version, for a minute at least.
-func (h *backend) previewed(t *testing.T, w *events.Worker) string {
+func (h *backend) previewed(t *testing.T, w *workers.Worker) string {
 	t.Helper()
 	host, err := testPreviews.Host(w, nil, domain.Domain, time.Now().Add(2*time.Minute))
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 func baseTag(prefix string) string { return `<base href="` + html.EscapeString(prefix) + `/">` }
 
 // based opens a gateway with acme/shop below baseHref: the page / with a place for <base>, and a page /own without one.
-func based(t *testing.T, cfg Config, h *events.HTTP) (*seen, string) {
+func based(t *testing.T, cfg Config, h *workers.HTTP) (*seen, string) {
 	t.Helper()
 	files := newMemoryFiles()
 	files.put(filesOf2, map[string]string{"/index.html": head + restPage, "/own.html": "own"},
@@ -33,7 +34,7 @@ func based(t *testing.T, cfg Config, h *events.HTTP) (*seen, string) {
 	list.Files["/index.html"] = page
 	h.Base = baseHref
 	w := version(2, h)
-	w.Assets, w.Handlers = &events.Assets{Files: filesOf2, NotFound: events.NotFoundSPA}, []events.Kind{events.Fetch}
+	w.Assets, w.Handlers = &workers.Assets{Files: filesOf2, NotFound: workers.NotFoundSPA}, []events.Kind{events.Fetch}
 	s := &seen{}
 	_, addr := open(t, cfg, s.handle, (&backend{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w).in,
 		func(g *Gateway) { g.Files = files })
@@ -42,7 +43,7 @@ func based(t *testing.T, cfg Config, h *events.HTTP) (*seen, string) {
 
 func TestBase(t *testing.T) {
 	t.Parallel()
-	s, addr := based(t, domain, &events.HTTP{})
+	s, addr := based(t, domain, &workers.HTTP{})
 	page := head + baseTag(baseHref) + restPage
 	for _, path := range []string{baseHref, baseHref + "/", baseHref + "/index.html"} {
 		r := getFile(t, addr, path)
@@ -82,7 +83,7 @@ func TestBase(t *testing.T) {
 // Each range of a page, and each piece of it that a client asks for, is that of the page with its <base>.
 func TestRangesOfPagesWithBase(t *testing.T) {
 	t.Parallel()
-	_, addr := based(t, domain, &events.HTTP{})
+	_, addr := based(t, domain, &workers.HTTP{})
 	page := head + baseTag(baseHref) + restPage
 	first := getFile(t, addr, baseHref+"/")
 	tag := first.Header.Get("Etag")
@@ -103,7 +104,7 @@ func TestRangesOfPagesWithBase(t *testing.T) {
 func TestBaseBelowPaths(t *testing.T) {
 	t.Parallel()
 	s, addr := based(t, Config{Paths: "acme", Domain: "w.test"},
-		&events.HTTP{Auth: "TOKEN", Public: events.PublicPaths{"GET": {"/health", "/"}}})
+		&workers.HTTP{Auth: "TOKEN", Public: workers.PublicPaths{"GET": {"/health", "/"}}})
 	ask := func(path string) *http.Response {
 		return raw(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 1)[0]
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func TestSetCookieOfFiles(t *testing.T) {
@@ -67,9 +68,9 @@ func TestDomainsOfCookies(t *testing.T) {
 		return &events.Reply{Status: 200, Headers: headers}
 	})
 	g.Routes.Install(routed("acme", "shop", "shop.acme.test/*", "www.shared.test/*"))
-	g.Routes.SetPolicy("acme", events.Policy{Hosts: []string{"shop.acme.test", "acme.test", "*.acme.test", "shared.test",
+	g.Routes.SetPolicy("acme", workers.Policy{Hosts: []string{"shop.acme.test", "acme.test", "*.acme.test", "shared.test",
 		"www.shared.test"}})
-	g.Routes.SetPolicy("beta", events.Policy{Hosts: []string{"*.beta.shared.test"}})
+	g.Routes.SetPolicy("beta", workers.Policy{Hosts: []string{"*.beta.shared.test"}})
 	answer := func(host string, cookies ...string) []string {
 		set = cookies
 		_, _, headers := ask(t, addr, "GET", host, "/")
@@ -93,8 +94,8 @@ func TestDomainsOfCookies(t *testing.T) {
 	}
 	require.Equal(t, []string{"a=1"}, answer("www.shared.test", "a=1; Domain=shared.test"), "beta has hosts below it")
 	require.Equal(t, []string{"a=1; Domain=www.shared.test"}, answer("www.shared.test", "a=1; Domain=www.shared.test"))
-	g.Routes.SetPolicy("beta", events.Policy{})
+	g.Routes.SetPolicy("beta", workers.Policy{})
 	require.Equal(t, []string{"a=1; Domain=shared.test"}, answer("www.shared.test", "a=1; Domain=shared.test"))
-	g.Routes.SetPolicy("acme", events.Policy{})
+	g.Routes.SetPolicy("acme", workers.Policy{})
 	require.Empty(t, g.Routes.granted)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Headers of the Fetch standard, § CORS protocol.
@@ -29,12 +29,12 @@ const corsAge = 2 * time.Hour
 
 // crossOrigin answers pages of other origins for one request. The zero value leaves that to the handler.
 type crossOrigin struct {
-	cors   *events.CORS // nil = none
-	origin string       // of the page that asks; "" = none does
+	cors   *workers.CORS // nil = none
+	origin string        // of the page that asks; "" = none does
 }
 
-func crossOriginOf(c *events.CORS, r *http.Request) crossOrigin {
-	if c == nil || c.Origins[0] == events.OriginNone {
+func crossOriginOf(c *workers.CORS, r *http.Request) crossOrigin {
+	if c == nil || c.Origins[0] == workers.OriginNone {
 		return crossOrigin{}
 	}
 	return crossOrigin{c, r.Header.Get(headerOrigin)}
@@ -45,7 +45,7 @@ func (c crossOrigin) mark(h http.Header) {
 	if c.cors == nil {
 		return
 	}
-	if c.cors.Origins[0] == events.OriginAny {
+	if c.cors.Origins[0] == workers.OriginAny {
 		h[headerAllowOrigin] = []string{"*"}
 	} else {
 		h[headerVary] = []string{headerOrigin}
@@ -76,7 +76,7 @@ func (c crossOrigin) answer(h http.Header, r *http.Request) bool {
 		return false
 	}
 	c.mark(h)
-	if c.cors.Origins[0] != events.OriginAny {
+	if c.cors.Origins[0] != workers.OriginAny {
 		h[headerVary] = []string{headerOrigin + ", " + headerRequestMethod + ", " + headerRequestHeaders}
 	}
 	delete(h, headerExposeHeaders) // is for other responses

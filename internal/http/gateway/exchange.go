@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // exchange is one request with its response. One goroutine has it, that of the server.
@@ -17,7 +18,7 @@ type exchange struct {
 	service   service
 	cors      crossOrigin
 	prefix    string        // of the request's path, which the worker does not see; escaped
-	path      events.Path   // of the request below prefix
+	path      workers.Path  // of the request below prefix
 	open      bool          // the path needs no token, and another one of the worker may need it
 	upgrades  bool          // the client wants a WebSocket, and can have one
 	event     *events.Event // nil when the request becomes none
@@ -75,8 +76,8 @@ func (x *exchange) run() {
 		}
 	}
 	owners, owner := &x.g.owners, x.event.Owner
-	size, stored := x.body.size(x.r.ContentLength), x.service.Delivery == events.DeliverStored ||
-		x.service.Delivery == events.DeliverAccepted
+	size, stored := x.body.size(x.r.ContentLength), x.service.Delivery == workers.DeliverStored ||
+		x.service.Delivery == workers.DeliverAccepted
 	if size == 0 && x.r.ContentLength != 0 {
 		size = partBytes
 		if stored {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/http/assetserver"
 )
 
@@ -71,7 +72,7 @@ func missing(x *exchange, site *assetserver.Site, runs bool) bool {
 	w := x.service.worker
 	_, possible := x.path.File()
 	navigates := x.r.Header.Get("Sec-Fetch-Mode") == "navigate" && possible
-	if runs && (w.Assets.NotFound != events.NotFoundSPA || !navigates) {
+	if runs && (w.Assets.NotFound != workers.NotFoundSPA || !navigates) {
 		return false
 	}
 	page, ok := site.NotFound(x.path)
@@ -93,12 +94,12 @@ func noneAnswers(x *exchange, runs bool) bool {
 }
 
 // guarded reports whether the handler of w answers for a file that has these paths: no other path leads around it.
-func guarded(w *events.Worker, addresses []events.Path) bool {
+func guarded(w *workers.Worker, addresses []workers.Path) bool {
 	return slices.ContainsFunc(addresses, w.Assets.First)
 }
 
 // withheld refuses a request of a path that needs no token, if it leads to a file that needs it.
-func withheld(x *exchange, addresses []events.Path) bool {
+func withheld(x *exchange, addresses []workers.Path) bool {
 	w := x.service.worker
 	if !x.open || len(addresses) == 0 || publicIn(w, x.r.Method, addresses) {
 		return false
@@ -110,9 +111,9 @@ func withheld(x *exchange, addresses []events.Path) bool {
 	return no != nil
 }
 
-func publicIn(w *events.Worker, method string, addresses []events.Path) bool {
+func publicIn(w *workers.Worker, method string, addresses []workers.Path) bool {
 	return w.HTTP != nil && slices.ContainsFunc(addresses,
-		func(p events.Path) bool { return w.HTTP.Public.Match(method, p) })
+		func(p workers.Path) bool { return w.HTTP.Public.Match(method, p) })
 }
 
 // unreadable refuses a request because its file, or the list of files, cannot be read.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // memoryFiles is a Files in memory: each file is stored as it is, and under half of its bytes as gzip.
@@ -90,12 +91,12 @@ func newMemoryFiles() *memoryFiles {
 const filesOf1, filesOf2 = "1111", "2222"
 
 // openSite opens a gateway whose only worker, acme/shop, has files.
-func openSite(t *testing.T, files *memoryFiles, a *events.Assets, handlers ...events.Kind) (*seen, string) {
+func openSite(t *testing.T, files *memoryFiles, a *workers.Assets, handlers ...events.Kind) (*seen, string) {
 	t.Helper()
-	w := version(2, &events.HTTP{})
+	w := version(2, &workers.HTTP{})
 	w.Assets, w.Handlers = a, handlers
 	old := version(1, nil)
-	old.Assets = &events.Assets{Files: filesOf1}
+	old.Assets = &workers.Assets{Files: filesOf1}
 	h := (&backend{}).only(old, w)
 	s := &seen{}
 	_, addr := open(t, domain, s.handle, h.in, func(g *Gateway) { g.Files = files })
@@ -127,7 +128,7 @@ func TestFiles(t *testing.T) {
 		"/big": big, "/a b.txt": "space"},
 		assets.Redirect{From: "/go/*", To: "/:splat", Status: 302}, assets.Redirect{From: "/hidden", To: "/about.html",
 			Status: 200})
-	s, addr := openSite(t, files, &events.Assets{Files: filesOf2, WorkerFirst: []string{"/docs/api/*"}}, events.Fetch)
+	s, addr := openSite(t, files, &workers.Assets{Files: filesOf2, WorkerFirst: []string{"/docs/api/*"}}, events.Fetch)
 
 	r := getFile(t, addr, "/")
 	require.Equal(t, []any{200, "home", "text/html; charset=utf-8", "public, max-age=0, must-revalidate"},
@@ -184,7 +185,7 @@ func TestFilesWaitForTheirTurn(t *testing.T) {
 		close(ended)
 		return ctx.Err()
 	}
-	s, addr := openSite(t, files, &events.Assets{Files: filesOf2}, events.Fetch)
+	s, addr := openSite(t, files, &workers.Assets{Files: filesOf2}, events.Fetch)
 	c, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: "+shop+"\r\n\r\n")
@@ -203,26 +204,26 @@ func TestNoFile(t *testing.T) {
 	files.put(filesOf2, map[string]string{"/index.html": "app", "/404.html": "lost", "/docs/404.html": "lost in docs"})
 	navigates := []string{"Sec-Fetch-Mode", "navigate"}
 	for _, c := range []struct {
-		how     events.NotFound
+		how     workers.NotFound
 		fetch   bool
 		path    string
 		headers []string
 		status  int
 		body    string // "" = the worker's, or any
 	}{
-		{events.NotFoundNone, false, "/x", nil, 404, "there is no file at this path\n"},
-		{events.NotFoundPage, false, "/docs/x/y", nil, 404, "lost in docs"},
-		{events.NotFoundPage, false, "/x", []string{"Range", "bytes=0-1"}, 404, "lost"},
-		{events.NotFoundSPA, false, "/x", nil, 200, "app"},
-		{events.NotFoundSPA, true, "/x", navigates, 200, "app"},
-		{events.NotFoundSPA, true, "/x", nil, 200, ""},
-		{events.NotFoundPage, true, "/x", navigates, 200, ""},
+		{workers.NotFoundNone, false, "/x", nil, 404, "there is no file at this path\n"},
+		{workers.NotFoundPage, false, "/docs/x/y", nil, 404, "lost in docs"},
+		{workers.NotFoundPage, false, "/x", []string{"Range", "bytes=0-1"}, 404, "lost"},
+		{workers.NotFoundSPA, false, "/x", nil, 200, "app"},
+		{workers.NotFoundSPA, true, "/x", navigates, 200, "app"},
+		{workers.NotFoundSPA, true, "/x", nil, 200, ""},
+		{workers.NotFoundPage, true, "/x", navigates, 200, ""},
 	} {
 		handlers := []events.Kind{events.Task}
 		if c.fetch {
 			handlers = append(handlers, events.Fetch)
 		}
-		s, addr := openSite(t, files, &events.Assets{Files: filesOf2, NotFound: c.how}, handlers...)
+		s, addr := openSite(t, files, &workers.Assets{Files: filesOf2, NotFound: c.how}, handlers...)
 		r := getFile(t, addr, c.path, c.headers...)
 		require.Equal(t, c.status, r.StatusCode, c)
 		if c.body == "" {

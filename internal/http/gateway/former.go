@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/http/assetserver"
 )
 
@@ -22,7 +22,7 @@ func former(x *exchange) bool {
 	if !ok || !hashed(text) {
 		return false
 	}
-	at, looked := events.NewPath(x.path.Canonical()), []string{x.service.worker.Assets.Files}
+	at, looked := workers.NewPath(x.path.Canonical()), []string{x.service.worker.Assets.Files}
 	for _, other := range x.service.others() {
 		if keeps(x, other) {
 			return false
@@ -50,8 +50,8 @@ func former(x *exchange) bool {
 
 // others are the other versions whose files may be looked for: those that share the events with the one that answers,
 // and then those before it, the newest first.
-func (s service) others() (list []*events.Worker) {
-	add := func(w *events.Worker) {
+func (s service) others() (list []*workers.Worker) {
+	add := func(w *workers.Worker) {
 		if w != nil && w.Version != s.worker.Version && !slices.Contains(list, w) {
 			list = append(list, w)
 		}
@@ -69,7 +69,7 @@ func (s service) others() (list []*events.Worker) {
 
 // keeps reports whether a version does not show a file at the path of this request to everyone who sees the one that
 // answers: its handler answers there, it is at no address or another one, or it wants a token that was not asked for.
-func keeps(x *exchange, w *events.Worker) bool {
+func keeps(x *exchange, w *workers.Worker) bool {
 	if w.Assets != nil && w.Assets.First(x.path) {
 		return true
 	}

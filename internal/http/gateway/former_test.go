@@ -7,6 +7,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func TestHashesInNames(t *testing.T) {
@@ -30,12 +31,12 @@ func TestHashesInNames(t *testing.T) {
 func TestFilesOfFormerVersions(t *testing.T) {
 	t.Parallel()
 	const path = "/private/app-1f9c0b7a.js"
-	type change = func(v map[int]*events.Worker)
+	type change = func(v map[int]*workers.Worker)
 	guard := func(n int) change {
-		return func(v map[int]*events.Worker) { v[n].Assets.WorkerFirst = []string{"/private/*"} }
+		return func(v map[int]*workers.Worker) { v[n].Assets.WorkerFirst = []string{"/private/*"} }
 	}
-	http := func(n int, h events.HTTP) change {
-		return func(v map[int]*events.Worker) { v[n].HTTP = &h }
+	http := func(n int, h workers.HTTP) change {
+		return func(v map[int]*workers.Worker) { v[n].HTTP = &h }
 	}
 	off := false
 	for name, c := range map[string]struct {
@@ -53,28 +54,28 @@ func TestFilesOfFormerVersions(t *testing.T) {
 		"guarded then, escaped":  {change: guard(1), path: "/%70rivate/app-1f9c0b7a.js"},
 		"guarded in between":     {change: guard(2)},
 		"guarded now":            {change: guard(3)},
-		"no address then":        {change: http(1, events.HTTP{Enabled: &off})},
-		"no address in between":  {change: http(2, events.HTTP{Enabled: &off})},
-		"another base then":      {change: http(1, events.HTTP{Base: "/then"})},
-		"a token then":           {change: http(1, events.HTTP{Auth: "TOKEN"})},
-		"a redirect then":        {change: func(v map[int]*events.Worker) { v[1].Assets.Files = "redirects" }},
-		"another file by a rule": {change: func(v map[int]*events.Worker) { v[1].Assets.Files = "rewrites" }},
-		"the same token": {change: func(v map[int]*events.Worker) { tokens(v) }, headers: []string{"X-Token", "s3cret"},
+		"no address then":        {change: http(1, workers.HTTP{Enabled: &off})},
+		"no address in between":  {change: http(2, workers.HTTP{Enabled: &off})},
+		"another base then":      {change: http(1, workers.HTTP{Base: "/then"})},
+		"a token then":           {change: http(1, workers.HTTP{Auth: "TOKEN"})},
+		"a redirect then":        {change: func(v map[int]*workers.Worker) { v[1].Assets.Files = "redirects" }},
+		"another file by a rule": {change: func(v map[int]*workers.Worker) { v[1].Assets.Files = "rewrites" }},
+		"the same token": {change: func(v map[int]*workers.Worker) { tokens(v) }, headers: []string{"X-Token", "s3cret"},
 			want: "old"},
-		"the same token, not given": {change: func(v map[int]*events.Worker) { tokens(v) }, want: noToken.text + "\n"},
-		"public only now": {change: func(v map[int]*events.Worker) {
+		"the same token, not given": {change: func(v map[int]*workers.Worker) { tokens(v) }, want: noToken.text + "\n"},
+		"public only now": {change: func(v map[int]*workers.Worker) {
 			tokens(v)
-			v[3].HTTP.Public = events.PublicPaths{"*": {"/*"}}
+			v[3].HTTP.Public = workers.PublicPaths{"*": {"/*"}}
 		}},
-		"public now and then": {change: func(v map[int]*events.Worker) { tokens(v); public(v) }, want: "old"},
-		"public, but not in between": {change: func(v map[int]*events.Worker) {
+		"public now and then": {change: func(v map[int]*workers.Worker) { tokens(v); public(v) }, want: "old"},
+		"public, but not in between": {change: func(v map[int]*workers.Worker) {
 			tokens(v)
 			public(v)
 			v[2].HTTP.Public = nil
 		}},
 		"a handler for all other paths": {
-			change: func(v map[int]*events.Worker) { v[1].Assets.WorkerFirst = []string{"/api/*"} }, want: "old"},
-		"as many versions as are tried": {change: func(v map[int]*events.Worker) { v[2].Assets.Files = "other" },
+			change: func(v map[int]*workers.Worker) { v[1].Assets.WorkerFirst = []string{"/api/*"} }, want: "old"},
+		"as many versions as are tried": {change: func(v map[int]*workers.Worker) { v[2].Assets.Files = "other" },
 			want: "old"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,12 +89,12 @@ func TestFilesOfFormerVersions(t *testing.T) {
 			files.put("other", nil)
 			files.put("2", nil)
 			files.put("3", map[string]string{"/index.html": "home"})
-			v := map[int]*events.Worker{}
-			var list []*events.Worker
+			v := map[int]*workers.Worker{}
+			var list []*workers.Worker
 			for n, hash := range []string{"1", "2", "3"} {
-				w := version(2, &events.HTTP{})
+				w := version(2, &workers.HTTP{})
 				w.Number, w.Version = n+1, []string{"1-a", "2-b", "3-c"}[n]
-				w.Assets, w.Handlers = &events.Assets{Files: hash}, []events.Kind{events.Fetch}
+				w.Assets, w.Handlers = &workers.Assets{Files: hash}, []events.Kind{events.Fetch}
 				v[n+1], list = w, append(list, w)
 			}
 			if c.change != nil {
@@ -117,30 +118,30 @@ func TestFilesOfFormerVersions(t *testing.T) {
 	}
 }
 
-func tokens(v map[int]*events.Worker) {
+func tokens(v map[int]*workers.Worker) {
 	for _, w := range v {
-		w.HTTP = &events.HTTP{Auth: "TOKEN"}
+		w.HTTP = &workers.HTTP{Auth: "TOKEN"}
 	}
 }
 
-func public(v map[int]*events.Worker) {
+func public(v map[int]*workers.Worker) {
 	for _, w := range v {
-		w.HTTP.Public = events.PublicPaths{"GET": {"/private/*"}}
+		w.HTTP.Public = workers.PublicPaths{"GET": {"/private/*"}}
 	}
 }
 
 // Two versions in all are looked at, with other files each.
 func TestOthers(t *testing.T) {
 	t.Parallel()
-	in := events.Installation{Owner: "acme", Name: "shop"}
+	in := workers.Installation{Owner: "acme", Name: "shop"}
 	for i := range 5 {
-		in.Versions = append(in.Versions, &events.Worker{Owner: "acme", Name: "shop", Number: i + 1,
+		in.Versions = append(in.Versions, &workers.Worker{Owner: "acme", Name: "shop", Number: i + 1,
 			Version: string(rune('a' + i))})
 	}
 	of := func(split ...string) (versions []string) {
 		in.Deployment.Split = nil
 		for _, version := range split {
-			in.Deployment.Split = append(in.Deployment.Split, events.Share{Version: version, Percent: 50})
+			in.Deployment.Split = append(in.Deployment.Split, workers.Share{Version: version, Percent: 50})
 		}
 		for _, w := range (service{worker: in.Versions[3], installed: in}).others() {
 			versions = append(versions, w.Version)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // plan is the text of the files that a guard or a token is before, and home that of those which are public.
@@ -79,9 +80,9 @@ func TestPathsAndWhoDecides(t *testing.T) {
 				c.guarded[i] = strings.ReplaceAll(p, "\u00e9", "%c3%a9")
 			}
 			w := version(2, nil)
-			w.Assets, w.Handlers = &events.Assets{Files: filesOf2, WorkerFirst: c.guarded}, []events.Kind{events.Fetch}
+			w.Assets, w.Handlers = &workers.Assets{Files: filesOf2, WorkerFirst: c.guarded}, []events.Kind{events.Fetch}
 			if c.public != nil {
-				w.HTTP = &events.HTTP{Auth: "TOKEN", Public: events.PublicPaths{"GET": c.public}}
+				w.HTTP = &workers.HTTP{Auth: "TOKEN", Public: workers.PublicPaths{"GET": c.public}}
 			}
 			s := &seen{}
 			_, addr := open(t, domain, s.handle, (&backend{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w).in,
@@ -102,7 +103,7 @@ func TestPathsAndWhoDecides(t *testing.T) {
 				if c.public != nil && f.want != "" {
 					r := getFile(t, addr, f.path, "X-Token", "s3cret")
 					if r.StatusCode == http.StatusTemporaryRedirect { // to the one way to write the path
-						require.Equal(t, events.NewPath(f.path).Canonical(), r.Header.Get("Location"))
+						require.Equal(t, workers.NewPath(f.path).Canonical(), r.Header.Get("Location"))
 						r = getFile(t, addr, r.Header.Get("Location"), "X-Token", "s3cret")
 					}
 					require.Equal(t, f.want, text(t, r), "%s with the token", f.path)
@@ -117,20 +118,20 @@ func TestGuardedPages(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		first    []string
-		how      events.NotFound
+		how      workers.NotFound
 		handlers []events.Kind
 		path     string
 		want     string
 	}{
-		{[]string{"/"}, events.NotFoundSPA, []events.Kind{events.Fetch}, "/app/x", "ok"},
-		{[]string{"/other"}, events.NotFoundSPA, []events.Kind{events.Fetch}, "/app/x", home},
-		{[]string{"/other"}, events.NotFoundSPA, []events.Kind{events.Fetch}, "/app%2fx", "ok"},
-		{[]string{"/"}, events.NotFoundSPA, []events.Kind{events.Task}, "/app/x", noFile.text + "\n"},
-		{[]string{"/private/*"}, events.NotFoundNone, []events.Kind{events.Task}, "/private/plan.txt", noFile.text + "\n"},
-		{[]string{"/private/*"}, events.NotFoundNone, []events.Kind{events.Task}, "/fixed", noFile.text + "\n"},
+		{[]string{"/"}, workers.NotFoundSPA, []events.Kind{events.Fetch}, "/app/x", "ok"},
+		{[]string{"/other"}, workers.NotFoundSPA, []events.Kind{events.Fetch}, "/app/x", home},
+		{[]string{"/other"}, workers.NotFoundSPA, []events.Kind{events.Fetch}, "/app%2fx", "ok"},
+		{[]string{"/"}, workers.NotFoundSPA, []events.Kind{events.Task}, "/app/x", noFile.text + "\n"},
+		{[]string{"/private/*"}, workers.NotFoundNone, []events.Kind{events.Task}, "/private/plan.txt", noFile.text + "\n"},
+		{[]string{"/private/*"}, workers.NotFoundNone, []events.Kind{events.Task}, "/fixed", noFile.text + "\n"},
 	} {
 		w := version(2, nil)
-		w.Assets, w.Handlers = &events.Assets{Files: filesOf2, WorkerFirst: c.first, NotFound: c.how}, c.handlers
+		w.Assets, w.Handlers = &workers.Assets{Files: filesOf2, WorkerFirst: c.first, NotFound: c.how}, c.handlers
 		_, addr := open(t, domain, (&seen{}).handle, (&backend{}).only(w).in, func(g *Gateway) { g.Files = planFiles() })
 		require.Equal(t, c.want, text(t, getFile(t, addr, c.path, "Sec-Fetch-Mode", "navigate")), c)
 	}
@@ -141,7 +142,7 @@ func TestRoutesOfPathForms(t *testing.T) {
 	t.Parallel()
 	s := &seen{}
 	_, addr := open(t, Config{Paths: "dev"}, s.handle, func(g *Gateway) {
-		g.Routes.SetPolicy("acme", events.Policy{Hosts: []string{"h.test"}})
+		g.Routes.SetPolicy("acme", workers.Policy{Hosts: []string{"h.test"}})
 		g.Routes.Install(routed("acme", "admin", "h.test/%61dmin/*"))
 		g.Routes.Install(routed("acme", "site", "h.test/*"))
 	})
@@ -170,8 +171,8 @@ func FuzzGuardedFiles(f *testing.F) {
 			return
 		}
 		r.RemoteAddr = "192.0.2.7:1234"
-		w := version(2, &events.HTTP{Auth: "TOKEN", Public: events.PublicPaths{"GET": {public}}})
-		w.Assets, w.Handlers, w.Secrets = &events.Assets{Directory: ".", Files: strings.Repeat("2", 64),
+		w := version(2, &workers.HTTP{Auth: "TOKEN", Public: workers.PublicPaths{"GET": {public}}})
+		w.Assets, w.Handlers, w.Secrets = &workers.Assets{Directory: ".", Files: strings.Repeat("2", 64),
 			WorkerFirst: []string{guard}}, []events.Kind{events.Fetch}, []string{"TOKEN"}
 		if w.Validate() != nil {
 			return
@@ -190,11 +191,11 @@ func FuzzGuardedFiles(f *testing.F) {
 		// A file answered. Which one it is, its bytes say.
 		list := files.lists[filesOf2]
 		open := slices.ContainsFunc(slices.Collect(keysOf(list.Files)), func(file string) bool {
-			at := events.PathOfFile(file)
+			at := workers.PathOfFile(file)
 			return files.bytes[list.Files[file].Hash] == rec.Body.String() && !w.Assets.First(at)
 		})
 		require.True(t, open, "%q with %q served %q", path, guard, rec.Body)
-		require.True(t, w.HTTP.Public.Match("GET", events.NewPath(r.URL.EscapedPath())), path)
+		require.True(t, w.HTTP.Public.Match("GET", workers.NewPath(r.URL.EscapedPath())), path)
 	})
 }
 

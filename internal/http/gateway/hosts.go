@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/http/localhost"
 )
 
@@ -17,7 +17,7 @@ func (g *Gateway) answersTo(host string) bool {
 	if len(g.cfg.Hosts) == 0 || localhost.Is(host) || g.Routes.names(host) {
 		return true
 	}
-	return g.cfg.Domain != "" && strings.HasSuffix(host, "."+g.cfg.Domain) || (events.Policy{Hosts: g.cfg.Hosts}).
+	return g.cfg.Domain != "" && strings.HasSuffix(host, "."+g.cfg.Domain) || (workers.Policy{Hosts: g.cfg.Hosts}).
 		GrantsHost(host)
 }
 
@@ -40,7 +40,7 @@ func (r *Routes) names(host string) bool {
 // The caller holds the lock.
 func (r *Routes) count(owner string, hosts []string, n int) {
 	for _, host := range hosts {
-		if host == events.AnyHost {
+		if host == workers.AnyHost {
 			continue
 		}
 		for domain, more := strings.TrimPrefix(host, "*."), true; more; _, domain, more = strings.Cut(domain, ".") {

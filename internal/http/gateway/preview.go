@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Previews signs and checks the hosts of versions: NUMBER-TIME-SIGNATURE--WORKER--OWNER.DOMAIN. Who has none of its
@@ -36,7 +36,7 @@ var (
 
 // Host is where w is shown until a time, which is cut to a minute. w is a version of a worker with the active version
 // active, which may be nil.
-func (p *Previews) Host(w, active *events.Worker, domain string, until time.Time) (string, error) {
+func (p *Previews) Host(w, active *workers.Worker, domain string, until time.Time) (string, error) {
 	switch {
 	case domain == "":
 		return "", errors.New("workers have no hosts: PINWHEEL_HTTP_DOMAIN is empty")
@@ -60,7 +60,7 @@ func (p *Previews) Host(w, active *events.Worker, domain string, until time.Time
 }
 
 // version finds the version that the first part of a host names, if its signature is right and its time is not over.
-func (p *Previews) version(signed string, in events.Installation, now time.Time) *events.Worker {
+func (p *Previews) version(signed string, in workers.Installation, now time.Time) *workers.Worker {
 	parts := strings.Split(signed, "-")
 	if len(parts) != 3 {
 		return nil
@@ -69,7 +69,7 @@ func (p *Previews) version(signed string, in events.Installation, now time.Time)
 	if err != nil || now.Unix() >= minute*60 {
 		return nil
 	}
-	i := slices.IndexFunc(in.Versions, func(w *events.Worker) bool { return strconv.Itoa(w.Number) == parts[0] })
+	i := slices.IndexFunc(in.Versions, func(w *workers.Worker) bool { return strconv.Itoa(w.Number) == parts[0] })
 	if i < 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (p *Previews) version(signed string, in events.Installation, now time.Time)
 
 // mayShow reports whether a version may be shown to who has a signed host. What is newer decides: a version that is
 // active says of older ones, too, whether they may be shown.
-func mayShow(w, active *events.Worker) bool {
+func mayShow(w, active *workers.Worker) bool {
 	if active != nil && active.Number > w.Number && (active.HTTP == nil || !active.HTTP.Previews) {
 		return false
 	}
@@ -95,7 +95,7 @@ var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 
 // sign signs that a version may be shown until a minute. The whole name of the version says which code it is, also when
 // a worker that was removed is deployed again.
-func sign(key []byte, w *events.Worker, minute string) string {
+func sign(key []byte, w *workers.Worker, minute string) string {
 	m := hmac.New(sha256.New, key)
 	m.Write([]byte(strings.Join([]string{"preview", w.Owner, w.Name, w.Version, minute}, "\x00")))
 	return base32Lower.EncodeToString(m.Sum(nil)[:signatureBytes])

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
@@ -66,10 +67,10 @@ func (l *requestLog) tell(x *exchange, took time.Duration, came int64) {
 }
 
 // describe is the text of the line.
-func describe(x *exchange, wants *events.RequestLog, took time.Duration, came int64) string {
+func describe(x *exchange, wants *workers.RequestLog, took time.Duration, came int64) string {
 	var b strings.Builder
 	url := x.r.URL.EscapedPath()
-	if wants.Level == events.RequestsFull && x.r.URL.RawQuery != "" {
+	if wants.Level == workers.RequestsFull && x.r.URL.RawQuery != "" {
 		url += "?" + x.r.URL.RawQuery
 	}
 	fmt.Fprintf(&b, "%s %s %d in %v, %d bytes in, %d out, client %v", clipped(x.r.Method, maxLogged), clipped(url, maxLoggedURL),
@@ -77,7 +78,7 @@ func describe(x *exchange, wants *events.RequestLog, took time.Duration, came in
 	if x.broken != nil {
 		fmt.Fprintf(&b, "\n  the body of the response broke off: %s", clipped(x.broken.Error(), maxLoggedHeader))
 	}
-	if wants.Level == events.RequestsFull {
+	if wants.Level == workers.RequestsFull {
 		writeHeaders(&b, "request", x.r.Header)
 		writeHeaders(&b, "response", x.w.Header())
 	}
@@ -154,7 +155,7 @@ func (k *beginning) add(data []byte) {
 }
 
 // kept is how many bytes of the bodies of a request and its response a line has. wants may be nil.
-func kept(wants *events.RequestLog) (request, response int) {
+func kept(wants *workers.RequestLog) (request, response int) {
 	if wants != nil && wants.RequestBody {
 		request = maxLoggedBody
 	}

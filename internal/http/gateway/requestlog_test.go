@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // output collects lines.
@@ -65,18 +66,18 @@ func TestRequestLog(t *testing.T) {
 		g.lines = newRequestLog(out)
 		g.log = zerolog.New(&access)
 	})
-	send := func(log *events.RequestLog, path, body string) {
-		h.only(version(1, &events.HTTP{Log: log}))
+	send := func(log *workers.RequestLog, path, body string) {
+		h.only(version(1, &workers.HTTP{Log: log}))
 		raw(t, addr, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: shop--acme.w.test\r\nCookie: id=secret\r\nX-Token: secret\r\nX-Note: hi\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", path, len(body), body), 1)
 	}
-	send(&events.RequestLog{}, "/a?key=secret", "hello")
+	send(&workers.RequestLog{}, "/a?key=secret", "hello")
 	line := out.await(t, 1)[0]
 	require.Regexp(t, `^POST /a 200 in [0-9.]+.?s, 5 bytes in, 9 out, client 127\.0\.0\.1$`, line.Text, "no query, headers or bodies")
 	require.Equal(t, []string{"acme", "shop", "1-aaaaaaaaaaaa", "info"}, []string{line.Owner, line.Worker, line.Version,
 		line.Level})
 	require.NotEmpty(t, line.EventID)
 
-	send(&events.RequestLog{Level: events.RequestsFull, RequestBody: true, ResponseBody: true}, "/a?key=value", "hello")
+	send(&workers.RequestLog{Level: workers.RequestsFull, RequestBody: true, ResponseBody: true}, "/a?key=value", "hello")
 	line = out.await(t, 1)[0]
 	require.Contains(t, line.Text, "POST /a?key=value 200 in ")
 	for _, part := range []string{"\n  request header X-Note: hi", "\n  request header Cookie: (not logged)",
@@ -87,23 +88,23 @@ func TestRequestLog(t *testing.T) {
 	require.NotContains(t, line.Text, "secret")
 
 	long := strings.Repeat("é", maxLoggedBody) // the cut is in the middle of a character
-	send(&events.RequestLog{RequestBody: true}, "/a", "x"+long)
+	send(&workers.RequestLog{RequestBody: true}, "/a", "x"+long)
 	line = out.await(t, 1)[0]
 	require.Contains(t, line.Text, fmt.Sprintf("\n  request body: x%s… (%d bytes)", strings.Repeat("é", maxLoggedBody/2-1),
 		1+len(long)))
 	require.NotContains(t, line.Text, "response body")
-	send(&events.RequestLog{RequestBody: true}, "/a", "\xff\xfe\x00\x01\x02\x03")
+	send(&workers.RequestLog{RequestBody: true}, "/a", "\xff\xfe\x00\x01\x02\x03")
 	require.Contains(t, out.await(t, 1)[0].Text, "\n  request body: 6 bytes that are no text")
 
-	send(&events.RequestLog{Level: events.RequestsMinimal}, "/a", "")
-	send(&events.RequestLog{Level: events.RequestsNone, RequestBody: true}, "/broken", "x")
+	send(&workers.RequestLog{Level: workers.RequestsMinimal}, "/a", "")
+	send(&workers.RequestLog{Level: workers.RequestsNone, RequestBody: true}, "/broken", "x")
 	send(nil, "/broken", "")
-	send(&events.RequestLog{Level: events.RequestsMinimal}, "/broken", "")
+	send(&workers.RequestLog{Level: workers.RequestsMinimal}, "/broken", "")
 	line = out.await(t, 1)[0]
 	require.Contains(t, line.Text, "POST /broken 500 in ")
 	require.Equal(t, "error", line.Level)
 
-	h.only(version(1, &events.HTTP{Log: &events.RequestLog{Level: events.RequestsMinimal}}))
+	h.only(version(1, &workers.HTTP{Log: &workers.RequestLog{Level: workers.RequestsMinimal}}))
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/breaks", http.NoBody)
 	require.NoError(t, err)
 	r.Host = shop
@@ -118,7 +119,7 @@ func TestRequestLog(t *testing.T) {
 	require.Contains(t, line.Text, "\n  the body of the response broke off: cpu: too long")
 	require.Contains(t, strings.Join(access.take(), ""), `"broken":"cpu"`)
 
-	h.only(version(1, &events.HTTP{Log: &events.RequestLog{}}))
+	h.only(version(1, &workers.HTTP{Log: &workers.RequestLog{}}))
 	raw(t, addr, strings.Repeat("M", 50_000)+" / HTTP/1.1\r\nHost: shop--acme.w.test\r\nConnection: close\r\n\r\n", 1)
 	require.Less(t, len(out.await(t, 1)[0].Text), 1<<10, "a client chooses the method too")
 }
@@ -156,13 +157,13 @@ func TestDisabled(t *testing.T) {
 	ask := func(host string) int {
 		return raw(t, addr, "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n", 1)[0].StatusCode
 	}
-	one, two := version(1, &events.HTTP{Previews: true}), version(2, &events.HTTP{Previews: true, Enabled: &no})
+	one, two := version(1, &workers.HTTP{Previews: true}), version(2, &workers.HTTP{Previews: true, Enabled: &no})
 	h.only(one, two)
 	for _, host := range []string{shop, h.previewed(t, one), h.previewed(t, two)} { // a former version is no way around it
 		require.Equal(t, 404, ask(host))
 	}
 	require.Empty(t, s.take())
-	one, two = version(1, &events.HTTP{Previews: true, Enabled: &no}), version(2, &events.HTTP{Previews: true})
+	one, two = version(1, &workers.HTTP{Previews: true, Enabled: &no}), version(2, &workers.HTTP{Previews: true})
 	h.only(one, two)
 	require.Equal(t, 200, ask(shop))
 	require.Equal(t, 404, ask(h.previewed(t, one)))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Routes has the addresses that the manifests of active versions name. An address counts while a policy grants its host
@@ -15,7 +15,7 @@ type Routes struct {
 	any string // the owner that may have every host; "" = none
 
 	mu       sync.RWMutex
-	policies map[string]events.Policy         // by owner
+	policies map[string]workers.Policy        // by owner
 	wanted   map[string]map[string][]wantedBy // by owner and worker
 	hosts    map[string]*paths                // by Route.Host
 	// by domain and owner: how many of the owner's granted hosts are the domain, or below it
@@ -23,18 +23,18 @@ type Routes struct {
 }
 
 type wantedBy struct {
-	route   events.Route
+	route   workers.Route
 	granted bool
 }
 
 // NewRoutes makes an empty Routes. Policies bound every owner but any.
 func NewRoutes(any string) *Routes {
-	return &Routes{any: any, policies: map[string]events.Policy{}, wanted: map[string]map[string][]wantedBy{},
+	return &Routes{any: any, policies: map[string]workers.Policy{}, wanted: map[string]map[string][]wantedBy{},
 		hosts: map[string]*paths{}, granted: map[string]map[string]int{}}
 }
 
 // Install replaces the addresses of a worker by those of its active versions.
-func (r *Routes) Install(in events.Installation) {
+func (r *Routes) Install(in workers.Installation) {
 	var routes []wantedBy
 	for _, s := range in.Deployment.Split {
 		w := in.Version(s.Version)
@@ -42,7 +42,7 @@ func (r *Routes) Install(in events.Installation) {
 			continue
 		}
 		for _, text := range w.HTTP.Routes {
-			route, err := events.ParseRoute(text) // a version was checked when it was stored
+			route, err := workers.ParseRoute(text) // a version was checked when it was stored
 			route = route.Canonical()
 			if err == nil && !slices.ContainsFunc(routes, func(o wantedBy) bool { return o.route == route }) {
 				routes = append(routes, wantedBy{route: route})
@@ -62,7 +62,7 @@ func (r *Routes) Remove(owner, name string) {
 }
 
 // SetPolicy grants hosts to an owner, and takes those that the policy does not grant.
-func (r *Routes) SetPolicy(owner string, p events.Policy) {
+func (r *Routes) SetPolicy(owner string, p workers.Policy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count(owner, r.policies[owner].Hosts, -1)
@@ -101,7 +101,7 @@ func (r *Routes) replace(owner, name string, routes []wantedBy) {
 	}
 }
 
-func (r *Routes) give(route events.Route, h holder) {
+func (r *Routes) give(route workers.Route, h holder) {
 	p := r.hosts[route.Host]
 	if p == nil {
 		p = &paths{exact: map[string][]holder{}, below: map[string][]holder{}, lengths: map[int]int{}}
@@ -110,7 +110,7 @@ func (r *Routes) give(route events.Route, h holder) {
 	p.give(route, h)
 }
 
-func (r *Routes) take(route events.Route, h holder) {
+func (r *Routes) take(route workers.Route, h holder) {
 	p := r.hosts[route.Host]
 	if p.take(route, h); len(p.exact)+len(p.below) == 0 {
 		delete(r.hosts, route.Host)
@@ -119,7 +119,7 @@ func (r *Routes) take(route events.Route, h holder) {
 
 // find returns the worker of an address. The host that is named counts before one with *, a longer host with * before a
 // shorter one, and then the longest path.
-func (r *Routes) find(host string, at events.Path) (h holder, ok bool) {
+func (r *Routes) find(host string, at workers.Path) (h holder, ok bool) {
 	path := at.Canonical()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -153,14 +153,14 @@ type paths struct {
 	descending   []int               // the lengths
 }
 
-func (p *paths) of(r events.Route) map[string][]holder {
+func (p *paths) of(r workers.Route) map[string][]holder {
 	if r.Below {
 		return p.below
 	}
 	return p.exact
 }
 
-func (p *paths) give(r events.Route, h holder) {
+func (p *paths) give(r workers.Route, h holder) {
 	of := p.of(r)
 	if r.Below && len(of[r.Path]) == 0 {
 		p.count(len(r.Path), 1)
@@ -171,7 +171,7 @@ func (p *paths) give(r events.Route, h holder) {
 	})
 }
 
-func (p *paths) take(r events.Route, h holder) {
+func (p *paths) take(r workers.Route, h holder) {
 	of := p.of(r)
 	if of[r.Path] = slices.DeleteFunc(of[r.Path], func(o holder) bool { return o == h }); len(of[r.Path]) > 0 {
 		return

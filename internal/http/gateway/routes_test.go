@@ -10,19 +10,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
-func routed(owner, name string, routes ...string) events.Installation {
-	return events.Only(&events.Worker{Owner: owner, Name: name, Version: "1-aaaaaaaaaaaa", Number: 1,
-		Spec: events.Spec{HTTP: &events.HTTP{Routes: routes}}})
+func routed(owner, name string, routes ...string) workers.Installation {
+	return workers.Only(&workers.Worker{Owner: owner, Name: name, Version: "1-aaaaaaaaaaaa", Number: 1,
+		Spec: workers.Spec{HTTP: &workers.HTTP{Routes: routes}}})
 }
 
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	r := NewRoutes("")
 	find := func(host, path string) string {
-		h, ok := r.find(host, events.NewPath(path))
+		h, ok := r.find(host, workers.NewPath(path))
 		if !ok {
 			return ""
 		}
@@ -31,7 +31,7 @@ func TestRoutes(t *testing.T) {
 	r.Install(routed("acme", "site", "shop.example/*", "*.shop.example/*"))
 	r.Install(routed("acme", "api", "shop.example/api/*", "shop.example/exact", "*.eu.shop.example/*"))
 	require.Empty(t, find("shop.example", "/"), "no host is granted")
-	r.SetPolicy("acme", events.Policy{Hosts: []string{"shop.example", "*.shop.example"}})
+	r.SetPolicy("acme", workers.Policy{Hosts: []string{"shop.example", "*.shop.example"}})
 	for address, want := range map[string]string{
 		"shop.example/": "acme/site", "shop.example/api": "acme/site", "shop.example/api/": "acme/api",
 		"shop.example/api/x/y": "acme/api",
@@ -44,16 +44,16 @@ func TestRoutes(t *testing.T) {
 		require.Equal(t, want, find(host, "/"+path), address)
 	}
 	// A grant that is taken back takes the routes.
-	r.SetPolicy("acme", events.Policy{Hosts: []string{"*.shop.example"}})
+	r.SetPolicy("acme", workers.Policy{Hosts: []string{"*.shop.example"}})
 	require.Equal(t, []string{"", "acme/site"}, []string{find("shop.example", "/"), find("a.shop.example", "/")})
-	r.SetPolicy("acme", events.Policy{})
+	r.SetPolicy("acme", workers.Policy{})
 	require.Empty(t, find("a.shop.example", "/"))
 	require.Empty(t, r.hosts)
 
 	// An owner that has every host does not take one that is named.
 	r = NewRoutes("dev")
 	r.Install(routed("dev", "all", "*.example/*"))
-	r.SetPolicy("acme", events.Policy{Hosts: []string{"*"}})
+	r.SetPolicy("acme", workers.Policy{Hosts: []string{"*"}})
 	r.Install(routed("acme", "one", "a.example/x"))
 	require.Equal(t, []string{"acme/one", "dev/all"}, []string{find("a.example", "/x"), find("a.example", "/y")})
 	r.Remove("dev", "all")
@@ -63,12 +63,12 @@ func TestRoutes(t *testing.T) {
 
 	// Both versions of a split have their routes.
 	in := routed("acme", "w", "a.example/1")
-	in.Versions = append(in.Versions, &events.Worker{Owner: "acme", Name: "w", Version: "2-b",
-		Spec: events.Spec{HTTP: &events.HTTP{Routes: []string{"a.example/2", "a.example/1"}}}})
-	in.Deployment.Split = []events.Share{{Version: "1-aaaaaaaaaaaa", Percent: 90}, {Version: "2-b", Percent: 10}}
+	in.Versions = append(in.Versions, &workers.Worker{Owner: "acme", Name: "w", Version: "2-b",
+		Spec: workers.Spec{HTTP: &workers.HTTP{Routes: []string{"a.example/2", "a.example/1"}}}})
+	in.Deployment.Split = []workers.Share{{Version: "1-aaaaaaaaaaaa", Percent: 90}, {Version: "2-b", Percent: 10}}
 	r.Install(in)
 	require.Equal(t, []string{"acme/w", "acme/w"}, []string{find("a.example", "/1"), find("a.example", "/2")})
-	in.Deployment.Split = []events.Share{{Version: "2-b", Percent: 100}}
+	in.Deployment.Split = []workers.Share{{Version: "2-b", Percent: 100}}
 	in.Versions = in.Versions[1:]
 	r.Install(in)
 	r.Remove("acme", "w")
@@ -84,14 +84,14 @@ func TestRoutesModel(t *testing.T) {
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	r := NewRoutes("root")
 	type key struct{ owner, name string }
-	installed, policies := map[key][]string{}, map[string]events.Policy{}
+	installed, policies := map[key][]string{}, map[string]workers.Policy{}
 	hosts := []string{"a.test", "b.a.test", "*.a.test", "*.b.a.test", "*.test", "c.test"}
 	paths := []string{"/", "/*", "/x", "/x*", "/x/*", "/x/y", "/x/y*"}
 	for range 3000 {
 		k := key{pick("root", "acme", "beta"), pick("v", "w")}
 		switch rnd.IntN(4) {
 		case 0:
-			p := events.Policy{}
+			p := workers.Policy{}
 			for range rnd.IntN(3) {
 				p.Hosts = append(p.Hosts, pick(append(hosts, "*")...))
 			}
@@ -114,7 +114,7 @@ func TestRoutesModel(t *testing.T) {
 		want, best := "", ""
 		for k, routes := range installed {
 			for _, text := range routes {
-				route, err := events.ParseRoute(text)
+				route, err := workers.ParseRoute(text)
 				require.NoError(t, err)
 				suffix, wild := strings.CutPrefix(route.Host, "*")
 				matches := route.Host == host || wild && strings.HasSuffix(host, suffix)
@@ -131,7 +131,7 @@ func TestRoutesModel(t *testing.T) {
 			}
 		}
 		got := ""
-		if h, ok := r.find(host, events.NewPath(path)); ok {
+		if h, ok := r.find(host, workers.NewPath(path)); ok {
 			got = h.owner + "/" + h.worker
 		}
 		require.Equal(t, want, got, "%s%s", host, path)
@@ -151,7 +151,7 @@ func TestRequestsFindRoutes(t *testing.T) {
 	t.Parallel()
 	var s seen
 	_, addr := open(t, domain, s.handle, func(g *Gateway) {
-		g.Routes.SetPolicy("acme", events.Policy{Hosts: []string{"*"}})
+		g.Routes.SetPolicy("acme", workers.Policy{Hosts: []string{"*"}})
 		g.Routes.Install(routed("acme", "site", "*.example/*", "shop--beta.w.test/*"))
 	})
 	status, _, _ := ask(t, addr, "GET", "WWW.Example.:80", "/a%2Fb?c")

@@ -7,23 +7,24 @@ import (
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Workers says what is installed in this process. Any goroutine may call its methods.
 type Workers interface {
 	// Installed returns what is installed of a worker. ok is false when there is nothing.
-	Installed(owner, name string) (in events.Installation, ok bool)
+	Installed(owner, name string) (in workers.Installation, ok bool)
 	// Secret returns the value of a secret that w names.
-	Secret(w *events.Worker, name string) (string, error)
+	Secret(w *workers.Worker, name string) (string, error)
 }
 
 // service is what answers a request: a version of a worker.
 type service struct {
-	events.HTTP                // how it wants to answer; the zero HTTP if it does not say
-	worker      *events.Worker // nil = there is no such version
-	active      *events.Worker // the version that has most events; nil = none
-	named       bool           // the host of the request names the version
-	installed   events.Installation
+	workers.HTTP                 // how it wants to answer; the zero HTTP if it does not say
+	worker       *workers.Worker // nil = there is no such version
+	active       *workers.Worker // the version that has most events; nil = none
+	named        bool            // the host of the request names the version
+	installed    workers.Installation
 }
 
 // serviceOf finds the version that runs e. It is found here, because it says whether e may run. e runs in no other one.
@@ -55,7 +56,7 @@ var (
 // admit returns why a client may not use the service; nil = it may. path is what the worker sees. open says that the
 // path is public, so the token was not asked for. Who has not the token of a worker does not learn either which
 // versions it has.
-func (g *Gateway) admit(r *http.Request, path events.Path, s service) (open bool, no *refusal) {
+func (g *Gateway) admit(r *http.Request, path workers.Path, s service) (open bool, no *refusal) {
 	asked := s.worker
 	if s.named && s.Auth == "" { // an older version must not be a way around the token
 		asked = s.active
@@ -74,7 +75,7 @@ func (g *Gateway) admit(r *http.Request, path events.Path, s service) (open bool
 }
 
 // authorize returns why a request may not use a worker with a token; nil = it has the token.
-func (g *Gateway) authorize(r *http.Request, w *events.Worker) *refusal {
+func (g *Gateway) authorize(r *http.Request, w *workers.Worker) *refusal {
 	token, err := g.Workers.Secret(w, w.HTTP.Auth)
 	if err != nil {
 		g.log.Error().Err(err).Str("worker", w.Target()).Msg("requests are refused")

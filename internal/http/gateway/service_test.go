@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // ask sends a request to a host and returns status, body and headers of the response.
@@ -33,9 +34,9 @@ const shop = "shop--acme.w.test"
 func TestToken(t *testing.T) {
 	t.Parallel()
 	h := &backend{secrets: map[string]string{"TOKEN": "s3cret"}}
-	one := version(1, &events.HTTP{Previews: true})
-	two := version(2, &events.HTTP{Previews: true, Auth: "TOKEN",
-		Public: events.PublicPaths{"GET": {"/health", "/hooks/:id/*"}, "*": {"/open"}}})
+	one := version(1, &workers.HTTP{Previews: true})
+	two := version(2, &workers.HTTP{Previews: true, Auth: "TOKEN",
+		Public: workers.PublicPaths{"GET": {"/health", "/hooks/:id/*"}, "*": {"/open"}}})
 	h.only(one, two)
 	var s seen
 	_, addr := open(t, domain, s.handle, h.in)
@@ -92,10 +93,10 @@ func TestToken(t *testing.T) {
 // The version that says how a request is answered is the one that runs it, for each key of a split.
 func TestSplitChoosesOnce(t *testing.T) {
 	t.Parallel()
-	h := (&backend{secrets: map[string]string{"TOKEN": "s3cret"}}).only(version(1, &events.HTTP{Previews: true}),
-		version(2, &events.HTTP{Previews: true, Auth: "TOKEN"}))
+	h := (&backend{secrets: map[string]string{"TOKEN": "s3cret"}}).only(version(1, &workers.HTTP{Previews: true}),
+		version(2, &workers.HTTP{Previews: true, Auth: "TOKEN"}))
 	in := h.installed["acme/shop"]
-	in.Deployment.Split = []events.Share{{Version: in.Versions[0].Version, Percent: 50},
+	in.Deployment.Split = []workers.Share{{Version: in.Versions[0].Version, Percent: 50},
 		{Version: in.Versions[1].Version, Percent: 50}}
 	h.installed["acme/shop"] = in
 	var s seen
@@ -137,7 +138,7 @@ func TestNoSuchWorker(t *testing.T) {
 func TestPreviews(t *testing.T) {
 	t.Parallel()
 	var s seen
-	on := &events.HTTP{Previews: true}
+	on := &workers.HTTP{Previews: true}
 	one, two := version(1, on), version(2, on)
 	h := (&backend{}).only(one, two)
 	_, addr := open(t, domain, s.handle, h.in)
@@ -171,8 +172,9 @@ func TestPreviews(t *testing.T) {
 	} {
 		require.Empty(t, runs(host), host)
 	}
-	for name, c := range map[string]struct{ one, active *events.HTTP }{
-		"it is off": {nil, on}, "the newer version says nothing": {on, nil}, "the newer version is off": {on, &events.HTTP{}},
+	for name, c := range map[string]struct{ one, active *workers.HTTP }{
+		"it is off": {nil, on}, "the newer version says nothing": {on, nil},
+		"the newer version is off": {on, &workers.HTTP{}},
 	} {
 		h.only(version(1, c.one), version(2, c.active))
 		require.Empty(t, runs(good), name)
@@ -221,23 +223,23 @@ func TestCORS(t *testing.T) {
 		return got
 	}
 	for name, c := range map[string]struct {
-		cors               *events.CORS
+		cors               *workers.CORS
 		preflight, request map[string]string // nil = the worker runs
 	}{
 		"none": {nil, nil, map[string]string{"Vary": "Accept", "Access-Control-Allow-Origin": "https://evil.example",
 			"Access-Control-Allow-Credentials": "true"}},
-		"never": {&events.CORS{Origins: []string{"none"}}, nil,
+		"never": {&workers.CORS{Origins: []string{"none"}}, nil,
 			map[string]string{"Vary": "Accept", "Access-Control-Allow-Origin": "https://evil.example",
 				"Access-Control-Allow-Credentials": "true"}},
 		"any": {
-			&events.CORS{Origins: []string{"*"}, Headers: []string{"X-Two"}},
+			&workers.CORS{Origins: []string{"*"}, Headers: []string{"X-Two"}},
 			map[string]string{"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": "PUT",
 				"Access-Control-Allow-Headers": "X-Two", "Access-Control-Max-Age": "7200"},
 			map[string]string{"Vary": "Accept", "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Event-Id"},
 		},
 		"reflective": {
-			&events.CORS{Origins: []string{"reflective"}, Credentials: true, Methods: []string{"GET", "PUT"},
-				Expose: []string{"X-Total"}, MaxAge: events.Millis(60e9)},
+			&workers.CORS{Origins: []string{"reflective"}, Credentials: true, Methods: []string{"GET", "PUT"},
+				Expose: []string{"X-Total"}, MaxAge: workers.Millis(60e9)},
 			map[string]string{
 				"Vary": "Origin, Access-Control-Request-Method, Access-Control-Request-Headers", "Access-Control-Allow-Origin": page,
 				"Access-Control-Allow-Credentials": "true",
@@ -248,11 +250,11 @@ func TestCORS(t *testing.T) {
 				"Access-Control-Allow-Credentials": "true", "Access-Control-Expose-Headers": "Event-Id, X-Total"},
 		},
 		"another": {
-			&events.CORS{Origins: []string{"https://a.example", "https://b.example:8443"}},
+			&workers.CORS{Origins: []string{"https://a.example", "https://b.example:8443"}},
 			map[string]string{"Vary": "Origin"}, map[string]string{"Vary": "Origin; Accept"},
 		},
 	} {
-		h.only(version(1, &events.HTTP{CORS: c.cors}))
+		h.only(version(1, &workers.HTTP{CORS: c.cors}))
 		status, _, headers := ask(t, addr, "OPTIONS", shop, "/", preflight...)
 		switch ran := s.take(); {
 		case c.preflight == nil:
@@ -273,7 +275,7 @@ func TestCORS(t *testing.T) {
 	}
 	// A page may read why it was refused. A browser sends no token to ask what it may do.
 	h.secrets = map[string]string{"TOKEN": "x"}
-	h.only(version(1, &events.HTTP{Auth: "TOKEN", CORS: &events.CORS{Origins: []string{page}}}))
+	h.only(version(1, &workers.HTTP{Auth: "TOKEN", CORS: &workers.CORS{Origins: []string{page}}}))
 	status, _, headers := ask(t, addr, "GET", shop, "/", "Origin", page)
 	require.Equal(t, []any{401, page}, []any{status, headers.Get("Access-Control-Allow-Origin")})
 	status, _, _ = ask(t, addr, "OPTIONS", shop, "/", preflight...)
@@ -286,7 +288,7 @@ func TestCORS(t *testing.T) {
 func TestMaxBodyOfAWorker(t *testing.T) {
 	t.Parallel()
 	var s seen
-	h := (&backend{}).only(version(1, &events.HTTP{MaxBody: 10}))
+	h := (&backend{}).only(version(1, &workers.HTTP{MaxBody: 10}))
 	_, addr := open(t, Config{Domain: "w.test", MaxBody: 20}, s.handle, h.in)
 	post := func(length int) int {
 		list := raw(t, addr, fmt.Sprintf("POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", shop, length, strings.Repeat("x", length)),
@@ -294,13 +296,13 @@ func TestMaxBodyOfAWorker(t *testing.T) {
 		return list[0].StatusCode
 	}
 	require.Equal(t, []int{200, 413}, []int{post(10), post(11)})
-	h.only(version(1, &events.HTTP{MaxBody: 100}))
+	h.only(version(1, &workers.HTTP{MaxBody: 100}))
 	require.Equal(t, []int{200, 413}, []int{post(20), post(21)}, "the process's limit holds too")
 }
 
 func TestStored(t *testing.T) {
 	t.Parallel()
-	h := (&backend{}).only(version(1, &events.HTTP{Delivery: events.DeliverStored}))
+	h := (&backend{}).only(version(1, &workers.HTTP{Delivery: workers.DeliverStored}))
 	var s seen
 	_, addr := open(t, domain, s.handle, h.in)
 	post := func(body string, header ...string) *http.Response {
@@ -366,7 +368,7 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
 func TestAccepted(t *testing.T) {
 	t.Parallel()
-	h := (&backend{}).only(version(1, &events.HTTP{Delivery: events.DeliverAccepted}))
+	h := (&backend{}).only(version(1, &workers.HTTP{Delivery: workers.DeliverAccepted}))
 	var s seen
 	_, addr := open(t, domain, s.handle, h.in)
 	list := raw(t, addr, "POST / HTTP/1.1\r\nHost: "+shop+"\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc", 1)
@@ -384,8 +386,8 @@ func TestAccepted(t *testing.T) {
 // An event whose id is taken is stored under another id, or the client learns that it is not stored.
 func TestStoredUnderAnotherID(t *testing.T) {
 	t.Parallel()
-	for _, delivery := range []events.Delivery{events.DeliverAccepted, events.DeliverStored} {
-		h := (&backend{}).only(version(1, &events.HTTP{Delivery: delivery}))
+	for _, delivery := range []workers.Delivery{workers.DeliverAccepted, workers.DeliverStored} {
+		h := (&backend{}).only(version(1, &workers.HTTP{Delivery: delivery}))
 		h.reply = func(client.Request, string) (*events.Reply, io.ReadCloser, error) {
 			return &events.Reply{Status: 202, Version: "1-aaaaaaaaaaaa"}, io.NopCloser(strings.NewReader("")), nil
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
@@ -73,7 +74,7 @@ func (x *exchange) store() {
 // publish stores the event, and waits for the reply. An accepted event has none.
 func (x *exchange) publish(ctx context.Context) (*events.Reply, io.ReadCloser, error) {
 	r := x.request()
-	if x.service.Delivery != events.DeliverAccepted {
+	if x.service.Delivery != workers.DeliverAccepted {
 		return x.g.Stored.Open(ctx, r)
 	}
 	r.Deadline = time.Time{} // no client waits for its start

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
@@ -153,11 +154,11 @@ type localChecker struct {
 }
 
 // Check loads the module. It may reach what the fleet's workers may.
-func (c *localChecker) Check(ctx context.Context, w *events.Worker) (events.Handlers, error) {
+func (c *localChecker) Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error) {
 	addresses, hosts := config.SplitAddresses(c.remote.AllowedAddresses(ctx, c.e.cfg.AllowPrivateAddresses))
 	checker, err := isolates.OpenChecker(checkHost{c.log}, addresses, hosts)
 	if err != nil {
-		return events.Handlers{}, err
+		return workers.Handlers{}, err
 	}
 	defer checker.Close()
 	return checker.Check(ctx, w)

@@ -24,8 +24,8 @@ type suggest func(ctx context.Context, c *control.Client, args []string, begun s
 // suggestions are the words of a command's usage that the shell completes.
 var suggestions = map[string]suggest{
 	"OWNER":           owners,
-	"OWNER/WORKER":    workers,
-	"OWNER[/WORKER]":  workers,
+	"OWNER/WORKER":    workerNames,
+	"OWNER[/WORKER]":  workerNames,
 	"VERSION":         versions,
 	"FROM":            versions,
 	"TO":              versions,
@@ -53,7 +53,7 @@ func (e *env) completeArgs(c *cobra.Command) {
 			return e.complete(suggestions[word], args, begun)
 		}
 	}
-	for flag, of := range map[string]suggest{"owner": owners, "worker": workers} {
+	for flag, of := range map[string]suggest{"owner": owners, "worker": workerNames} {
 		if c.Flags().Lookup(flag) != nil {
 			_ = c.RegisterFlagCompletionFunc(flag,
 				func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -91,7 +91,7 @@ func owners(ctx context.Context, c *control.Client, _ []string, begun string) (l
 	return list, err
 }
 
-func workers(ctx context.Context, c *control.Client, _ []string, begun string) (list []string, err error) {
+func workerNames(ctx context.Context, c *control.Client, _ []string, begun string) (list []string, err error) {
 	found, err := control.Ask(ctx, c, control.WorkersFind, control.FindWorkers{Match: begun, Limit: mostCompletions})
 	for _, w := range found.Workers {
 		if name := w.Owner + "/" + w.Name; strings.HasPrefix(name, begun) {

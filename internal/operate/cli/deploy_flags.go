@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -51,21 +52,21 @@ func (d *deployFlags) complete(req *deploy.Request) (err error) {
 		return usage("--guard needs --gradual: it is checked between the steps")
 	}
 	if d.percent != "" {
-		if req.Percent, err = events.ParsePercent(d.percent); err != nil {
+		if req.Percent, err = workers.ParsePercent(d.percent); err != nil {
 			return usage("--percent: %w", err)
 		}
 	}
 	if d.gradual != "" {
-		if req.Steps, err = events.ParseSteps(d.gradual); err != nil {
+		if req.Steps, err = workers.ParseSteps(d.gradual); err != nil {
 			return usage("--gradual %w", err)
 		}
 	}
 	if d.guard != "" {
-		if req.Guard, err = events.ParseGuard(d.guard); err != nil {
+		if req.Guard, err = workers.ParseGuard(d.guard); err != nil {
 			return usage("--guard: %w", err)
 		}
 	}
-	if err := events.CheckText("--tag", d.tag, events.MaxTag); err != nil {
+	if err := events.CheckText("--tag", d.tag, workers.MaxTag); err != nil {
 		return usage("%w", err)
 	}
 	if err := events.CheckText("--message", d.message, events.MaxNote); err != nil {
@@ -121,15 +122,15 @@ type deployer struct{ *env }
 
 // deployedJSON is what deploy, promote, rollback and alias print with --json.
 type deployedJSON struct {
-	Worker     string            `json:"worker"`
-	Version    string            `json:"version,omitempty"` // that was deployed
-	Handlers   []events.Kind     `json:"handlers,omitempty"`
-	Stored     bool              `json:"stored"`  // the version is new
-	Changed    bool              `json:"changed"` // the deployment is new
-	DryRun     bool              `json:"dryRun,omitempty"`
-	Deployment events.Deployment `json:"deployment"`
-	Active     int               `json:"active"`    // processes in which the deployment is in effect
-	Processes  int               `json:"processes"` // all processes
+	Worker     string             `json:"worker"`
+	Version    string             `json:"version,omitempty"` // that was deployed
+	Handlers   []events.Kind      `json:"handlers,omitempty"`
+	Stored     bool               `json:"stored"`  // the version is new
+	Changed    bool               `json:"changed"` // the deployment is new
+	DryRun     bool               `json:"dryRun,omitempty"`
+	Deployment workers.Deployment `json:"deployment"`
+	Active     int                `json:"active"`    // processes in which the deployment is in effect
+	Processes  int                `json:"processes"` // all processes
 }
 
 // tellDeployed waits until the deployment is in effect, follows its rollout, and prints what came of it.
@@ -174,7 +175,7 @@ func (e deployer) tellDeployed(ctx context.Context, c *control.Client, d control
 			return err
 		}
 	}
-	if r := told.Deployment.Rollout; r != nil && r.State == events.RolloutRolledBack {
+	if r := told.Deployment.Rollout; r != nil && r.State == workers.RolloutRolledBack {
 		return silent(exitGuard)
 	}
 	return nil
@@ -187,7 +188,7 @@ func (e deployer) say(format string, args ...any) error {
 }
 
 // shareText is the share of a version, when it has not everything.
-func shareText(d events.Deployment, version string) string {
+func shareText(d workers.Deployment, version string) string {
 	if p := d.PercentOf(version); p != 100 {
 		return fmt.Sprintf(" with %v %% of the events", p)
 	}
@@ -198,8 +199,8 @@ func shareText(d events.Deployment, version string) string {
 const rolloutLook = 200 * time.Millisecond
 
 // followRollout prints the steps of a rollout until it has ended, and returns the last deployment of it.
-func (e deployer) followRollout(ctx context.Context, c *control.Client, target string, d events.Deployment,
-	quiet bool) (events.Deployment, error) {
+func (e deployer) followRollout(ctx context.Context, c *control.Client, target string, d workers.Deployment,
+	quiet bool) (workers.Deployment, error) {
 	tick := time.NewTicker(rolloutLook)
 	defer tick.Stop()
 	for d.Rollout.Running() {
@@ -223,18 +224,18 @@ func (e deployer) followRollout(ctx context.Context, c *control.Client, target s
 			select {
 			case <-ctx.Done():
 				return d, leftRollout(ctx, target)
-			case <-time.After(events.StepDelay): // what is said is in effect
+			case <-time.After(workers.StepDelay): // what is said is in effect
 			}
 		}
 		if quiet {
 			continue
 		}
 		switch last := d.Split[len(d.Split)-1]; d.Rollout.State {
-		case events.RolloutRunning:
+		case workers.RolloutRunning:
 			err = e.say("%s: %s has %v %%", target, last.Version, last.Percent)
-		case events.RolloutDone:
+		case workers.RolloutDone:
 			err = e.say("%s: %s has everything", target, last.Version)
-		case events.RolloutRolledBack:
+		case workers.RolloutRolledBack:
 			err = e.say("%s: %s has everything again: %s", target, d.Base(), d.Rollout.Reason)
 		}
 		if err != nil {

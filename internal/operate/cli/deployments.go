@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -51,7 +52,7 @@ func newDeploymentsLs(e *env) *cobra.Command {
 }
 
 // splitText is the split of a deployment for people.
-func splitText(d events.Deployment) string {
+func splitText(d workers.Deployment) string {
 	if len(d.Split) == 0 {
 		return "none active"
 	}
@@ -63,14 +64,14 @@ func splitText(d events.Deployment) string {
 }
 
 // noteText is the message of a deployment, and how its rollout stands.
-func noteText(d events.Deployment) string {
+func noteText(d workers.Deployment) string {
 	r := d.Rollout
 	switch {
 	case r == nil:
 		return d.Message
-	case r.State == events.RolloutRunning:
+	case r.State == workers.RolloutRunning:
 		return strings.TrimSpace(fmt.Sprintf("%s [step %d of %d]", d.Message, r.Step+1, len(r.Steps)))
-	case r.State == events.RolloutRolledBack:
+	case r.State == workers.RolloutRolledBack:
 		return strings.TrimSpace(fmt.Sprintf("%s [went back: %s]", d.Message, r.Reason))
 	}
 	return d.Message
@@ -114,7 +115,7 @@ func newPromoteCommand(e *env) *cobra.Command {
 		version, share, shared := strings.Cut(args[1], "@")
 		percent := 100.0
 		if shared {
-			if percent, err = events.ParsePercent(share); err != nil {
+			if percent, err = workers.ParsePercent(share); err != nil {
 				return usage("%s: %w", args[1], err)
 			}
 		}
@@ -165,7 +166,7 @@ func newAliasSet(e *env) *cobra.Command {
 		Long:    "Names a stored version. An event with the header Worker-Version: NAME runs in it, whatever is active. A name that exists is moved.",
 		Example: "  pinwheel alias set acme/webhook staging 13\n  pinwheel send fetch acme/webhook --header 'Worker-Version: staging'",
 	}, func(ctx context.Context, args []string) error {
-		if err := events.CheckAlias(args[1]); err != nil {
+		if err := workers.CheckAlias(args[1]); err != nil {
 			return usage("%w", err)
 		}
 		r := control.Alias{WorkerName: control.WorkerName{Worker: args[0]}, Alias: args[1], Version: args[2]}
@@ -181,7 +182,7 @@ func newAliasRm(e *env) *cobra.Command {
 		Use: "rm OWNER/WORKER NAME", Short: "Remove the name of a version", Args: cobra.ExactArgs(2),
 		Example: "  pinwheel alias rm acme/webhook staging",
 	}, func(ctx context.Context, args []string) error {
-		if err := events.CheckAlias(args[1]); err != nil {
+		if err := workers.CheckAlias(args[1]); err != nil {
 			return usage("%w", err)
 		}
 		r := control.Alias{WorkerName: control.WorkerName{Worker: args[0]}, Alias: args[1]}
@@ -210,7 +211,7 @@ func redeploy[Q any](ctx context.Context, e *env, change control.Endpoint[Q, con
 	})
 }
 
-func (e deployer) tellRedeployed(target, done string, d events.Deployment, changed bool, taken *control.Activation,
+func (e deployer) tellRedeployed(target, done string, d workers.Deployment, changed bool, taken *control.Activation,
 	asJSON bool) error {
 	if asJSON {
 		told := deployedJSON{Worker: target, Changed: changed, Deployment: d}

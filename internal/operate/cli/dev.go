@@ -26,6 +26,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/fleet"
 	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
@@ -117,19 +118,18 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 
 // dev is a fleet on a developer's machine with the workers from some files and directories.
 type dev struct {
-	fleet  *fleet.Process
-	out    io.Writer
-	check  *isolates.Checker
-	watch  *bundle.FileWatcher
-	files  []string // sources that were named, and directories that are one worker
-	roots  []string // directories to read files from, if any are named
-	dirs   []string
-	inputs map[string][]string          // per source: the files that went into its bundle
-	vars   map[string]string            // of --var
-	stored map[string]map[string]string // per worker: the values from .dev.vars that are stored as secrets
-	shown  map[string]*events.Worker    // the active version of each source
-	broken map[string]bool              // sources whose last deploy printed an error
-
+	fleet     *fleet.Process
+	out       io.Writer
+	check     *isolates.Checker
+	watch     *bundle.FileWatcher
+	files     []string // sources that were named, and directories that are one worker
+	roots     []string // directories to read files from, if any are named
+	dirs      []string
+	inputs    map[string][]string          // per source: the files that went into its bundle
+	vars      map[string]string            // of --var
+	stored    map[string]map[string]string // per worker: the values from .dev.vars that are stored as secrets
+	shown     map[string]*workers.Worker   // the active version of each source
+	broken    map[string]bool              // sources whose last deploy printed an error
 	console   *besideFleet
 	secrets   *deploy.Secrets
 	recipient string // secrets are encrypted to this one
@@ -140,7 +140,7 @@ type dev struct {
 func runDev(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.Writer, paths []string,
 	vars map[string]string, roots ...string) error {
 	d := &dev{out: out, vars: vars, roots: roots, inputs: map[string][]string{}, stored: map[string]map[string]string{},
-		shown: map[string]*events.Worker{}, broken: map[string]bool{}}
+		shown: map[string]*workers.Worker{}, broken: map[string]bool{}}
 	if err := d.find(paths); err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (d *dev) grantHosts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = policies.Set(ctx, devOwner, func(p *events.Policy) { p.Hosts = []string{events.AnyHost} })
+	_, err = policies.Set(ctx, devOwner, func(p *workers.Policy) { p.Hosts = []string{workers.AnyHost} })
 	return err
 }
 
@@ -283,7 +283,7 @@ func (d *dev) removeGone(ctx context.Context) {
 }
 
 // remove ends a worker. why begins the line that says so.
-func (d *dev) remove(ctx context.Context, why string, w *events.Worker) bool {
+func (d *dev) remove(ctx context.Context, why string, w *workers.Worker) bool {
 	if err := d.fleet.Workers().Remove(ctx, w.Owner, w.Name); err != nil && !errors.Is(err, deploy.ErrNotFound) {
 		fmt.Fprintf(d.out, "✗ %s, and %s could not be removed: %v\n", why, w.Target(), err)
 		return false
@@ -321,7 +321,7 @@ func (d *dev) deploy(ctx context.Context, path string) {
 	}
 }
 
-func (d *dev) deployed(ctx context.Context, path string) (b *bundle.Bundle, w *events.Worker, changed bool, err error) {
+func (d *dev) deployed(ctx context.Context, path string) (b *bundle.Bundle, w *workers.Worker, stored bool, err error) {
 	if b, err = bundle.Build(ctx, path, d.roots...); err != nil {
 		return nil, nil, false, err
 	}
@@ -335,15 +335,15 @@ func (d *dev) deployed(ctx context.Context, path string) (b *bundle.Bundle, w *e
 		return nil, nil, false, err
 	}
 	done, err := d.fleet.Workers().Deploy(ctx, deploy.Request{
-		Owner: devOwner, Name: b.Name, Bundle: b, Bindings: events.Bindings{Vars: d.vars},
+		Owner: devOwner, Name: b.Name, Bundle: b, Bindings: workers.Bindings{Vars: d.vars},
 		Plain: slices.Collect(maps.Keys(d.vars)), Secrets: d.secrets,
-		Policy: events.Policy{Hosts: []string{events.AnyHost}},
+		Policy: workers.Policy{Hosts: []string{workers.AnyHost}},
 	}, d.check)
 	return b, done.Worker, done.Stored || done.Changed, err
 }
 
 // show prints how to call the worker.
-func (d *dev) show(w *events.Worker) {
+func (d *dev) show(w *workers.Worker) {
 	for _, s := range w.Schedules {
 		fmt.Fprintf(d.out, "    ticks by itself: %s\n", scheduleText(s))
 	}
@@ -363,7 +363,7 @@ func (d *dev) show(w *events.Worker) {
 
 // webAddress is where a browser finds a worker. Pages with files have a host of their own, because their links often
 // begin with /.
-func (d *dev) webAddress(at string, w *events.Worker) string {
+func (d *dev) webAddress(at string, w *workers.Worker) string {
 	cfg, scheme := d.fleet.Config(), "http"
 	if cfg.HTTPCert != "" {
 		scheme = "https"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -18,7 +19,7 @@ func TestLineOfABatch(t *testing.T) {
 		e := &events.Event{Owner: "dev", Worker: "w", Kind: events.Task, ID: "1"}
 		var out bytes.Buffer
 		eventLine(&out, &lifecycle.Report{
-			Attempt: &lifecycle.Attempt{Event: e, Batch: []*events.Event{e, e, e}, Worker: &events.Worker{}, Start: time.Now()},
+			Attempt: &lifecycle.Attempt{Event: e, Batch: []*events.Event{e, e, e}, Worker: &workers.Worker{}, Start: time.Now()},
 			End:     end,
 		})
 		return out.String()
@@ -47,7 +48,7 @@ func TestLineOfAServiceCall(t *testing.T) {
 	e := &events.Event{Owner: "dev", Worker: "auth", Kind: events.Fetch, ID: "call-1",
 		Service: &events.ServiceCall{Method: "check"}}
 	eventLine(&out, &lifecycle.Report{
-		Attempt: &lifecycle.Attempt{Event: e, Worker: &events.Worker{}, Start: time.Now(), Number: 1},
+		Attempt: &lifecycle.Attempt{Event: e, Worker: &workers.Worker{}, Start: time.Now(), Number: 1},
 		Reply:   &events.Reply{Status: 200}, End: &lifecycle.End{Started: true},
 	})
 	require.Contains(t, out.String(), "event dev/auth  check()  200  ")

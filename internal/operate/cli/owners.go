@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
@@ -50,7 +51,7 @@ func newOwnersLs(e *env) *cobra.Command {
 
 // policyFlags are the fields that owners set can change.
 type policyFlags struct {
-	p         events.Policy
+	p         workers.Policy
 	cpu, wall time.Duration
 }
 
@@ -70,7 +71,7 @@ func newOwnersSet(e *env) *cobra.Command {
 		if err := events.CheckName("owner", args[0]); err != nil {
 			return usage("%w", err)
 		}
-		f.p.Ceilings.CPU, f.p.Ceilings.Wall = events.Millis(f.cpu), events.Millis(f.wall)
+		f.p.Ceilings.CPU, f.p.Ceilings.Wall = workers.Millis(f.cpu), workers.Millis(f.wall)
 		if err := f.p.Validate(); err != nil {
 			return usage("%w", err)
 		}
@@ -87,7 +88,7 @@ func newOwnersSet(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPolicies(e, map[string]events.Policy{args[0]: p.Policy}, false)
+			return printPolicies(e, map[string]workers.Policy{args[0]: p.Policy}, false)
 		})
 	})
 	f.flags(c.Flags())
@@ -109,17 +110,17 @@ func (f *policyFlags) flags(fl *pflag.FlagSet) {
 	fl.IntVar(&f.p.HeapMB, "heap", 0, "MB of all its isolates in a process")
 	fl.StringVar(&f.p.Group, "group", "", "owners of the same group share isolates: name owners that trust each other; \"\" for none")
 	fl.IntVar(&f.p.MaxWorkers, "max-workers", 0, fmt.Sprintf("workers that its people may have by deploys of their own; by default %d",
-		events.DefaultMaxWorkers))
+		workers.DefaultMaxWorkers))
 	fl.IntVar(&f.p.AssetBytes, "asset-bytes", 0, fmt.Sprintf("bytes of all stored files, for deploys of its own people; by default %d",
-		events.DefaultAssetBytes))
+		workers.DefaultAssetBytes))
 	fl.IntVar(&f.p.CodeBytes, "code-bytes", 0, fmt.Sprintf("bytes of all kept versions, for deploys of its own people; by default %d",
-		events.DefaultCodeBytes))
+		workers.DefaultCodeBytes))
 	fl.IntVar(&f.p.KVBytes, "kv-bytes", 0, "bytes that its workers store by KV bindings")
 	fl.IntVar(&f.p.CacheBytes, "cache-bytes", 0, "bytes that its workers keep in caches")
 	fl.IntVar(&f.p.ObjectBytes, "object-bytes", 0, fmt.Sprintf("bytes that its workers store by objects bindings; by default %d",
-		events.DefaultObjectBytes))
+		workers.DefaultObjectBytes))
 	fl.IntVar(&f.p.BindingCalls, "binding-calls", 0, fmt.Sprintf("calls of bindings in a second and process; by default %d",
-		events.DefaultBindingCalls))
+		workers.DefaultBindingCalls))
 	fl.StringSliceVar(&f.p.NATSPublish, "nats-publish", nil, "subjects that its workers may publish to by NATS bindings, with commas between and wildcards: orders.>; \"\" for none")
 	fl.StringSliceVar(&f.p.NATSRequest, "nats-request", nil, "subjects that its workers may ask by NATS bindings; \"\" for none")
 	fl.StringSliceVar(&f.p.Hosts, "hosts", nil, "hosts that the routes of its workers may name, with commas between: shop.example, *.example for all below, * for all; \"\" for none")
@@ -260,7 +261,7 @@ func storedText(streams []bindings.Stored) string {
 	return l.String()
 }
 
-func printPolicies(e *env, all map[string]events.Policy, asJSON bool) error {
+func printPolicies(e *env, all map[string]workers.Policy, asJSON bool) error {
 	l := e.list(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP",
 		"DEPLOYS", "HOSTS", "CEILINGS")
 	n := func(v int) string {
@@ -273,7 +274,7 @@ func printPolicies(e *env, all map[string]events.Policy, asJSON bool) error {
 		p := all[owner]
 		one := struct {
 			Owner string `json:"owner"`
-			events.Policy
+			workers.Policy
 		}{owner, p}
 		err := l.add(one, owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), callLimits(p), n(p.MaxIsolates),
 			n(p.HeapMB),
@@ -286,7 +287,7 @@ func printPolicies(e *env, all map[string]events.Policy, asJSON bool) error {
 }
 
 // fleetShare describes what the owner may use in all processes together.
-func fleetShare(p events.Policy) string {
+func fleetShare(p workers.Policy) string {
 	var l list
 	l.add(p.FleetMaxRunning != 0, "%d running", p.FleetMaxRunning)
 	l.add(p.FleetMaxQueued != 0, "%d queued", p.FleetMaxQueued)
@@ -294,7 +295,7 @@ func fleetShare(p events.Policy) string {
 }
 
 // callLimits describes the limits of the call bridge.
-func callLimits(p events.Policy) string {
+func callLimits(p workers.Policy) string {
 	var l list
 	l.add(p.Calls != 0, "%d/s", p.Calls)
 	l.add(p.CallBurst != 0, "%d at once", p.CallBurst)
@@ -305,7 +306,7 @@ func callLimits(p events.Policy) string {
 }
 
 // deployBounds describes what the owner's own deploys are bound to.
-func deployBounds(p events.Policy) string {
+func deployBounds(p workers.Policy) string {
 	var l list
 	l.add(p.MaxWorkers != 0, "%d workers", p.MaxWorkers)
 	l.add(p.CodeBytes != 0, "%d bytes of code", p.CodeBytes)
@@ -330,7 +331,7 @@ func (l list) String() string {
 }
 
 // ceilings describes the limits that are set.
-func ceilings(l events.Limits) string {
+func ceilings(l workers.Limits) string {
 	var parts list
 	parts.add(l.CPU != 0, "cpu %s", l.CPU.Duration())
 	parts.add(l.Wall != 0, "wall %s", l.Wall.Duration())

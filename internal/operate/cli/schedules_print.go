@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -24,7 +24,7 @@ func stampedOrNone(t time.Time) string {
 }
 
 // scheduleText describes a schedule in a few words.
-func scheduleText(s events.Schedule) string {
+func scheduleText(s workers.Schedule) string {
 	text := s.Cron
 	if s.TimeZone != "" {
 		text += " " + s.TimeZone

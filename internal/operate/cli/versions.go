@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -142,7 +143,7 @@ func manifestText(v *control.ShownVersion, differs []string) string {
 		Handlers []events.Kind     `json:"handlers"`
 		Vars     map[string]string `json:"vars,omitempty"`
 		Queues   map[string]string `json:"queues,omitempty"`
-		events.Spec
+		workers.Spec
 	}{d.Handlers, vars, d.Queues, d.Spec}, "", "  ")
 	if err != nil {
 		return err.Error()

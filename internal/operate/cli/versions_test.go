@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
@@ -74,7 +75,7 @@ func TestVersionsAndDeployments(t *testing.T) {
 		Worker            string
 		Changed           bool
 		Active, Processes int
-		Deployment        events.Deployment
+		Deployment        workers.Deployment
 	}
 	var last told
 	source("four")

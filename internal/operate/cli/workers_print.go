@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -61,7 +61,7 @@ func (e *env) printWorker(shown *control.ShownVersion, in control.WorkerVersions
 	row("limits", "cpu %s, wall %s, heap %d MB, %d subrequests, %d sends, %d bytes of log", l.CPU.Duration(), l.Wall.Duration(), l.HeapMB, l.Subrequests,
 		l.Sends, l.LogBytes)
 	row("retries", "%d attempts, delays from %s to %s", r.MaxAttempts, r.Initial.Duration(), r.Max.Duration())
-	if l := w.Lifetime; l != (events.Lifetime{}) {
+	if l := w.Lifetime; l != (workers.Lifetime{}) {
 		row("lifetime", "idle %s, in all %s, %d requests (0 = no bound)", l.Idle.Duration(), l.TTL.Duration(), l.Requests)
 	}
 	printTogether(row, w)
@@ -91,8 +91,8 @@ func (e *env) printWorker(shown *control.ShownVersion, in control.WorkerVersions
 }
 
 // describedWorker is the worker of a description. It has no code, and of its variables only the names.
-func describedWorker(d *control.Worker) *events.Worker {
-	w := &events.Worker{Owner: d.Owner, Name: d.Name, Version: d.Version, Hash: d.Hash, Handlers: d.Handlers,
+func describedWorker(d *control.Worker) *workers.Worker {
+	w := &workers.Worker{Owner: d.Owner, Name: d.Name, Version: d.Version, Hash: d.Hash, Handlers: d.Handlers,
 		Queue: d.Queue, File: d.File, Spec: d.Spec, DeployedAt: d.DeployedAt}
 	w.Queues, w.VersionBinding, w.Vars = d.Queues, d.VersionBinding, map[string]string{}
 	for _, name := range d.Vars {
@@ -105,22 +105,22 @@ func describedWorker(d *control.Worker) *events.Worker {
 func stamped(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
 
 // printBindings prints what env has beside vars and secrets, each as its kind in the manifest and what it is.
-func printBindings(w *events.Worker, row func(name, format string, args ...any)) {
+func printBindings(w *workers.Worker, row func(name, format string, args ...any)) {
 	for _, b := range w.Env() {
 		switch b.Kind {
-		case events.BindingQueue:
+		case workers.BindingQueue:
 			row("queue", "%s to %s/%s", b.Name, w.Owner, b.Value)
-		case events.BindingKV:
+		case workers.BindingKV:
 			row("kv", "%s is %s of %s", b.Name, b.Value, w.Owner)
-		case events.BindingObjects:
+		case workers.BindingObjects:
 			row("objects", "%s is %s of %s", b.Name, b.Value, w.Owner)
-		case events.BindingService:
+		case workers.BindingService:
 			row("service", "%s calls %s/%s", b.Name, w.Owner, b.Value)
-		case events.BindingNATS:
+		case workers.BindingNATS:
 			row("nats", "%s: %s", b.Name, b.Value)
-		case events.BindingVersion:
+		case workers.BindingVersion:
 			row("version", "%s describes the version", b.Name)
-		case events.BindingVar, events.BindingJSON:
+		case workers.BindingVar, workers.BindingJSON:
 		default:
 			row(string(b.Kind), "%s is %s", b.Name, b.Value)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/flow"
 )
@@ -21,7 +21,7 @@ func functions(asset func(string) (string, error), traceURL string) template.Fun
 		"asset": asset, "rate": flow.Rate, "ms": flow.Milliseconds, "age": flow.Age, "bytes": size, "number": number,
 		"ago": ago, "when": when, "machine": machine,
 		"percent": percent, "share": share, "spark": spark, "join": strings.Join, "short": short, "nextPage": with,
-		"duration": func(d events.Millis) string { return d.Duration().String() },
+		"duration": func(d workers.Millis) string { return d.Duration().String() },
 		"hundred":  func(f float64) float64 { return 100 * f },
 		"rows": func(rows []control.Schedule, operates bool, csrf, back string) scheduleRows {
 			return scheduleRows{rows, operates, csrf, back}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/flow"
 )
@@ -17,7 +17,7 @@ type ownersPage struct {
 }
 
 // PolicyText is a policy in one line; "" is none.
-func (ownersPage) PolicyText(p *events.Policy) (string, error) {
+func (ownersPage) PolicyText(p *workers.Policy) (string, error) {
 	if p == nil {
 		return "", nil
 	}
@@ -98,7 +98,7 @@ func setPolicy(c *call) (*page, error) {
 
 // withZeros adds a zero for each field that a policy has and the new one leaves out: a request changes only what it
 // names.
-func withZeros(was events.Policy, fields map[string]json.RawMessage) (json.RawMessage, error) {
+func withZeros(was workers.Policy, fields map[string]json.RawMessage) (json.RawMessage, error) {
 	text, err := json.Marshal(was)
 	if err != nil {
 		return nil, err

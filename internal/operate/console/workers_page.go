@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -37,8 +37,8 @@ type workerPage struct {
 	Worker      string
 	Active      control.Worker    // the version that has most events
 	Versions    []control.Version // newest first
-	Deployment  events.Deployment
-	Deployments []events.Deployment // newest first
+	Deployment  workers.Deployment
+	Deployments []workers.Deployment // newest first
 	Schedules   []control.Schedule
 	Figures     figures
 	tailForm

@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const (
@@ -67,7 +67,7 @@ func (a *Activation) left(id string) {
 // it in whichever process takes the event. Each process that Await asks names the other processes. The error names the
 // processes in which it is not in effect within activationTimeout, or says why that is unknown. It is stored in any
 // case.
-func (c *Client) Await(ctx context.Context, target string, d events.Deployment) (*Activation, error) {
+func (c *Client) Await(ctx context.Context, target string, d workers.Deployment) (*Activation, error) {
 	ctx, cancel := context.WithTimeout(ctx, activationTimeout)
 	defer cancel()
 	a := &Activation{map[string]Member{}, map[string]bool{}, map[string]bool{}}
@@ -122,7 +122,7 @@ func (a *Activation) hear(members *nats.Subscription) {
 
 // take reads the answers to one request, which arrive on subject. It returns nil when all known processes have d.
 func (a *Activation) take(ctx context.Context, subject string, answers, members *nats.Subscription,
-	d events.Deployment) error {
+	d workers.Deployment) error {
 	ctx, cancel := context.WithTimeout(ctx, activationAnswer)
 	defer cancel()
 	for ending := 0; len(a.have) == 0 || len(a.missing()) > ending; {
@@ -160,7 +160,7 @@ func (a *Activation) take(ctx context.Context, subject string, answers, members 
 }
 
 // has reports whether a process has d, or a later deployment. A process of an earlier release runs the newest version.
-func (v ActiveVersion) has(d events.Deployment) bool {
+func (v ActiveVersion) has(d workers.Deployment) bool {
 	if v.Deployment > 0 || v.Version == "" {
 		return v.Deployment >= d.Number
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Every request is decoded, or refused with a reason and code 400. All decoded values are within bounds.
@@ -51,7 +51,7 @@ func FuzzControlRequest(f *testing.F) {
 		if check(decodeRequest(data, &l)) && check(l.Parse()) && strings.ContainsAny(l.Owner+l.ID, ".*> \r\n") {
 			t.Fatalf("%+v", l)
 		}
-		var p events.Policy
+		var p workers.Policy
 		if check(decodeRequest(data, &p)) && p.Validate() == nil {
 			if _, err := json.Marshal(p); err != nil {
 				t.Fatal(err)

@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // WorkerDeployments has the kept deployments of a worker.
 type WorkerDeployments struct {
-	Deployments []events.Deployment `json:"deployments"` // oldest first; the last one is in effect
-	Worker      string              `json:"worker"`
+	Deployments []workers.Deployment `json:"deployments"` // oldest first; the last one is in effect
+	Worker      string               `json:"worker"`
 }
 
 // Deployments lists the deployments of a worker.
@@ -25,9 +25,9 @@ func (o *Operations) Deployments(ctx context.Context, r WorkerName) (WorkerDeplo
 
 // Redeployed is the deployment of a worker after a change.
 type Redeployed struct {
-	Changed    bool              `json:"changed"` // false: it was like that already
-	Deployment events.Deployment `json:"deployment"`
-	Worker     string            `json:"worker"`
+	Changed    bool               `json:"changed"` // false: it was like that already
+	Deployment workers.Deployment `json:"deployment"`
+	Worker     string             `json:"worker"`
 }
 
 // Note is what a person says about a change. Nothing checks it.

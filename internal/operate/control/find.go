@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Workers and owners are found in the memory of the process that answers. So a page of many thousand takes
@@ -44,14 +45,14 @@ type WorkerSummary struct {
 	Tag        string        `json:"tag,omitempty"`
 	Message    string        `json:"message,omitempty"`
 	// Split has the versions among which the deployment divides the events, if there is more than one.
-	Split      []events.Share `json:"split,omitempty"`
-	RollingOut bool           `json:"rollingOut,omitempty"`
-	Routes     []string       `json:"routes,omitempty"`
-	Schedules  int            `json:"schedules,omitempty"`
+	Split      []workers.Share `json:"split,omitempty"`
+	RollingOut bool            `json:"rollingOut,omitempty"`
+	Routes     []string        `json:"routes,omitempty"`
+	Schedules  int             `json:"schedules,omitempty"`
 }
 
 // summarize describes a worker for a list.
-func summarize(in *events.Installation) WorkerSummary {
+func summarize(in *workers.Installation) WorkerSummary {
 	s := WorkerSummary{
 		Owner: in.Owner, Name: in.Name, Versions: len(in.Versions), Handlers: []events.Kind{},
 		RollingOut: in.Deployment.Rollout.Running(),
@@ -85,8 +86,8 @@ func (s *Server) findWorkers(_ context.Context, r FindWorkers) (FoundWorkers, er
 }
 
 // find chooses from all workers. The answer has at most limit of them, and about room bytes.
-func (r FindWorkers) find(all []*events.Installation, limit, room int) (f FoundWorkers, err error) {
-	match, page := strings.ToLower(r.Match), firsts[*events.Installation]{after: r.After, most: limit}
+func (r FindWorkers) find(all []*workers.Installation, limit, room int) (f FoundWorkers, err error) {
+	match, page := strings.ToLower(r.Match), firsts[*workers.Installation]{after: r.After, most: limit}
 	for _, in := range all {
 		if r.Owner != "" && in.Owner != r.Owner {
 			continue
@@ -116,9 +117,9 @@ type FoundOwners struct {
 
 // OwnerSummary is what a list shows of an owner.
 type OwnerSummary struct {
-	Owner   string         `json:"owner"`
-	Workers int            `json:"workers"`          // that the process runs
-	Policy  *events.Policy `json:"policy,omitempty"` // nil: it has none
+	Owner   string          `json:"owner"`
+	Workers int             `json:"workers"`          // that the process runs
+	Policy  *workers.Policy `json:"policy,omitempty"` // nil: it has none
 }
 
 // findOwners lists owners that this process knows.
@@ -131,17 +132,17 @@ func (s *Server) findOwners(_ context.Context, r FindOwners) (FoundOwners, error
 }
 
 // find chooses from the owners of all workers and policies. The answer has at most limit of them, and about room bytes.
-func (r FindOwners) find(all []*events.Installation, policies map[string]*events.Policy, limit,
+func (r FindOwners) find(all []*workers.Installation, policies map[string]*workers.Policy, limit,
 	room int) (f FoundOwners, err error) {
-	workers := map[string]int{}
+	counts := map[string]int{}
 	for owner := range policies {
-		workers[owner] = 0
+		counts[owner] = 0
 	}
 	for _, in := range all {
-		workers[in.Owner]++
+		counts[in.Owner]++
 	}
 	match, page := strings.ToLower(r.Match), firsts[OwnerSummary]{after: r.After, most: limit}
-	for owner, n := range workers {
+	for owner, n := range counts {
 		if strings.Contains(strings.ToLower(owner), match) {
 			page.add(owner, OwnerSummary{owner, n, policies[owner]})
 		}

@@ -12,12 +12,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // running is what runs of a worker.
-func running(target string) *events.Installation {
+func running(target string) *workers.Installation {
 	owner, name, _ := strings.Cut(target, "/")
-	in := events.Only(&events.Worker{Owner: owner, Name: name, Version: "1-a", Number: 1})
+	in := workers.Only(&workers.Worker{Owner: owner, Name: name, Version: "1-a", Number: 1})
 	return &in
 }
 
@@ -27,7 +28,7 @@ func TestPagesFindWhatMatches(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[ab-]{1,2}/[aB0]{1,3}`), 0, 60, rapid.ID).Draw(t, "workers")
-		all, policies := []*events.Installation{}, map[string]*events.Policy{"none": {Weight: 2}}
+		all, policies := []*workers.Installation{}, map[string]*workers.Policy{"none": {Weight: 2}}
 		for _, n := range names {
 			all = append(all, running(n))
 		}
@@ -84,15 +85,15 @@ func TestPagesFindWhatMatches(t *testing.T) {
 func TestWorkersAreSummarized(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	old := &events.Worker{
+	old := &workers.Worker{
 		Owner: "acme", Name: "w", Version: "1-a", Number: 1, Handlers: []events.Kind{events.Task}, Queue: true,
 		DeployedAt: at, Tag: "v1", Message: "m",
-		Spec: events.Spec{Schedules: []events.Schedule{{}, {}}, HTTP: &events.HTTP{Routes: []string{"a.example/*"}}},
+		Spec: workers.Spec{Schedules: []workers.Schedule{{}, {}}, HTTP: &workers.HTTP{Routes: []string{"a.example/*"}}},
 	}
-	in := events.Only(old)
-	in.Versions = append(in.Versions, &events.Worker{Owner: "acme", Name: "w", Version: "2-b", Number: 2})
-	in.Deployment.Split = []events.Share{{Version: "1-a", Percent: 90}, {Version: "2-b", Percent: 10}}
-	in.Deployment.Rollout = &events.Rollout{State: events.RolloutRunning}
+	in := workers.Only(old)
+	in.Versions = append(in.Versions, &workers.Worker{Owner: "acme", Name: "w", Version: "2-b", Number: 2})
+	in.Deployment.Split = []workers.Share{{Version: "1-a", Percent: 90}, {Version: "2-b", Percent: 10}}
+	in.Deployment.Rollout = &workers.Rollout{State: workers.RolloutRunning}
 	require.Equal(t, WorkerSummary{
 		Owner: "acme", Name: "w", Version: "1-a", Number: 1, Versions: 2, Handlers: []events.Kind{events.Task}, Queue: true,
 		Mode: "pinned", DeployedAt: at, Tag: "v1", Message: "m",
@@ -110,7 +111,7 @@ func TestWorkersAreSummarized(t *testing.T) {
 }
 
 func BenchmarkFind(b *testing.B) {
-	var all []*events.Installation
+	var all []*workers.Installation
 	for i := range 10_000 {
 		all = append(all, running(fmt.Sprintf("owner-%d/worker-%d", i%500, i)))
 	}

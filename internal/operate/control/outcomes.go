@@ -10,14 +10,14 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // WorkerOutcomes is how the runs of a worker's split have ended in one process.
 type WorkerOutcomes struct {
 	Member
 	Rollout int `json:"rollout"` // number of the deployment since which is counted
-	events.Outcomes
+	workers.Outcomes
 }
 
 // outcomes answers for this process.
@@ -33,8 +33,8 @@ func (s *Server) outcomes(_ context.Context, r WorkerName) (WorkerOutcomes, erro
 
 // AskOutcomes adds up the outcomes of the rollout of in over all processes of the fleet, of which there are this many.
 // A process that does not answer in time is left out.
-func AskOutcomes(ctx context.Context, nc *nats.Conn, prefix string, in events.Installation, processes int,
-	wait time.Duration) (all events.Outcomes, err error) {
+func AskOutcomes(ctx context.Context, nc *nats.Conn, prefix string, in workers.Installation, processes int,
+	wait time.Duration) (all workers.Outcomes, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	inbox := nc.NewInbox()

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // OwnerList has the policies of the owners that have one.
 type OwnerList struct {
-	Owners map[string]events.Policy `json:"owners"`
+	Owners map[string]workers.Policy `json:"owners"`
 }
 
 // Owners lists the owners that have a policy.
@@ -32,8 +33,8 @@ func (r OwnerName) check() error {
 
 // OwnerPolicy is the policy of an owner.
 type OwnerPolicy struct {
-	Owner  string        `json:"owner"`
-	Policy events.Policy `json:"policy"`
+	Owner  string         `json:"owner"`
+	Policy workers.Policy `json:"policy"`
 }
 
 // OwnerPolicy returns the policy of an owner.
@@ -48,7 +49,7 @@ func (o *Operations) OwnerPolicy(ctx context.Context, r OwnerName) (OwnerPolicy,
 // SetOwner changes the policy of an owner.
 type SetOwner struct {
 	OwnerName
-	// Policy is a JSON object with the fields of events.Policy that change.
+	// Policy is a JSON object with the fields of workers.Policy that change.
 	Policy json.RawMessage `json:"policy,omitempty"`
 }
 
@@ -60,7 +61,7 @@ func (o *Operations) SetOwnerPolicy(ctx context.Context, r SetOwner) (OwnerPolic
 	if len(r.Policy) == 0 {
 		return OwnerPolicy{}, refused("policy is missing: it is an object with what is to change")
 	}
-	var p events.Policy
+	var p workers.Policy
 	if err := decodeRequest(r.Policy, &p); err != nil {
 		return OwnerPolicy{}, err
 	}
@@ -68,7 +69,7 @@ func (o *Operations) SetOwnerPolicy(ctx context.Context, r SetOwner) (OwnerPolic
 		return OwnerPolicy{}, refused("policy: %v", err)
 	}
 	// Decoding into the stored policy leaves the fields that the request does not name.
-	p, err := o.policies.Set(ctx, r.Owner, func(p *events.Policy) { _ = json.Unmarshal(r.Policy, p) })
+	p, err := o.policies.Set(ctx, r.Owner, func(p *workers.Policy) { _ = json.Unmarshal(r.Policy, p) })
 	return OwnerPolicy{r.Owner, p}, err
 }
 

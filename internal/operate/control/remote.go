@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
@@ -119,10 +120,10 @@ func (r *Remote) Objects(ctx context.Context, owner string) (*bindings.ObjectDat
 		owner, p), nil
 }
 
-func (r *Remote) policy(ctx context.Context, owner string) (events.Policy, error) {
+func (r *Remote) policy(ctx context.Context, owner string) (workers.Policy, error) {
 	policies, err := r.Policies(ctx)
 	if err != nil {
-		return events.Policy{}, err
+		return workers.Policy{}, err
 	}
 	return policies.Get(ctx, owner)
 }

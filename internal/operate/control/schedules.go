@@ -12,14 +12,14 @@ import (
 	_ "time/tzdata" // so that time zones are known on every machine
 
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Schedule is a schedule of an active version, with its last and next tick.
 type Schedule struct {
 	Owner  string `json:"owner"`
 	Worker string `json:"worker"`
-	events.Schedule
+	workers.Schedule
 	Last    time.Time `json:"last,omitzero"`
 	Next    time.Time `json:"next,omitzero"`
 	Skipped time.Time `json:"skipped,omitzero"`
@@ -28,9 +28,9 @@ type Schedule struct {
 }
 
 // DescribeSchedules describes the schedules of the active versions of workers.
-func DescribeSchedules(ctx context.Context, workers []events.Installation, s *schedule.Store) ([]Schedule, error) {
+func DescribeSchedules(ctx context.Context, list []workers.Installation, s *schedule.Store) ([]Schedule, error) {
 	var rows []Schedule
-	for _, in := range workers {
+	for _, in := range list {
 		w := in.Active()
 		if w == nil {
 			continue
@@ -46,7 +46,7 @@ func DescribeSchedules(ctx context.Context, workers []events.Installation, s *sc
 	return rows, nil
 }
 
-func describeSchedule(ctx context.Context, in events.Installation, one events.Schedule,
+func describeSchedule(ctx context.Context, in workers.Installation, one workers.Schedule,
 	s *schedule.Store) (Schedule, error) {
 	st, err := s.Status(ctx, in, one)
 	one.Overlap, one.Misfire = one.Overlap.OrDefault(), one.Misfire.OrDefault()
@@ -54,9 +54,9 @@ func describeSchedule(ctx context.Context, in events.Installation, one events.Sc
 }
 
 // FindSchedule returns the schedule of the active version with this name. The error names the schedules that it has.
-func FindSchedule(in events.Installation, name string) (events.Schedule, error) {
+func FindSchedule(in workers.Installation, name string) (workers.Schedule, error) {
 	var names []string
-	var all []events.Schedule
+	var all []workers.Schedule
 	if w := in.Active(); w != nil {
 		all = w.Schedules
 	}
@@ -70,7 +70,8 @@ func FindSchedule(in events.Installation, name string) (events.Schedule, error) 
 	if len(names) > 0 {
 		has = strings.Join(names, ", ")
 	}
-	return events.Schedule{}, &Error{Code: http.StatusNotFound, Text: fmt.Sprintf("worker %s has no schedule %q: it has %s",
+	return workers.Schedule{}, &Error{Code: http.StatusNotFound, Text: fmt.Sprintf(
+		"worker %s has no schedule %q: it has %s",
 		in.Target(), name, has)}
 }
 
@@ -99,23 +100,23 @@ func (s *Server) runningSchedules(ctx context.Context, r ListWorkers) (ScheduleL
 	if err != nil {
 		return ScheduleList{Schedules: []Schedule{}}, err
 	}
-	var workers []events.Installation
+	var list []workers.Installation
 	for _, in := range s.cfg.Process.Installations() {
 		if w := in.Active(); w != nil && len(w.Schedules) > 0 && (r.Owner == "" || in.Owner == r.Owner) &&
 			in.Target() > r.After {
-			workers = append(workers, *in)
+			list = append(list, *in)
 		}
 	}
-	slices.SortFunc(workers, func(a, b events.Installation) int { return strings.Compare(a.Target(), b.Target()) })
-	return schedulePage(ctx, s.schedules, workers, limit, s.answerRoom())
+	slices.SortFunc(list, func(a, b workers.Installation) int { return strings.Compare(a.Target(), b.Target()) })
+	return schedulePage(ctx, s.schedules, list, limit, s.answerRoom())
 }
 
 // schedulePage describes the schedules of the first workers, in about room bytes.
-func schedulePage(ctx context.Context, s *schedule.Store, workers []events.Installation, limit,
+func schedulePage(ctx context.Context, s *schedule.Store, from []workers.Installation, limit,
 	room int) (ScheduleList, error) {
 	list, size, last := ScheduleList{Schedules: []Schedule{}}, 0, ""
-	for _, w := range workers {
-		rows, err := DescribeSchedules(ctx, []events.Installation{w}, s)
+	for _, w := range from {
+		rows, err := DescribeSchedules(ctx, []workers.Installation{w}, s)
 		if err != nil {
 			return list, err
 		}
@@ -142,7 +143,7 @@ type ScheduleName struct {
 }
 
 func (o *Operations) findSchedule(ctx context.Context,
-	r ScheduleName) (in events.Installation, s events.Schedule, err error) {
+	r ScheduleName) (in workers.Installation, s workers.Schedule, err error) {
 	owner, name, err := WorkerName{r.Worker}.parse()
 	if err != nil {
 		return in, s, err
@@ -198,7 +199,7 @@ func (o *Operations) ResumeSchedule(ctx context.Context, r ScheduleName) (Schedu
 }
 
 func (o *Operations) changeSchedule(ctx context.Context, r ScheduleName,
-	change func(context.Context, events.Installation, events.Schedule) error) (Schedule, error) {
+	change func(context.Context, workers.Installation, workers.Schedule) error) (Schedule, error) {
 	w, s, err := o.findSchedule(ctx, r)
 	if err != nil {
 		return Schedule{}, err

@@ -23,6 +23,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 	"github.com/pinwheel-run/pinwheel/internal/operate/audit"
@@ -48,13 +49,13 @@ type Process interface {
 	// Unstored returns why JetStream does not acknowledge events now, or nil. Owners may read it.
 	Unstored() error
 	// Installed returns what runs here of a worker, or the zero Installation.
-	Installed(owner, name string) events.Installation
+	Installed(owner, name string) workers.Installation
 	// Installations returns what runs here of all workers, in any order. They are shared: nothing may change them.
-	Installations() []*events.Installation
+	Installations() []*workers.Installation
 	// Policies returns the policies of the owners that have one. They are shared, but the map is the caller's.
-	Policies() map[string]*events.Policy
+	Policies() map[string]*workers.Policy
 	// Outcomes returns how the runs of a worker's split have ended here, and the number of its rollout.
-	Outcomes(owner, name string) (rollout int, outcomes events.Outcomes)
+	Outcomes(owner, name string) (rollout int, outcomes workers.Outcomes)
 	// Members returns this process, all processes that it knows, including itself, and the IDs of the last ones that
 	// left.
 	Members() (self Member, all []Member, left []string)
@@ -69,7 +70,7 @@ type Process interface {
 	Reset(ctx context.Context, owner, worker string) (done, missing []Member, err error)
 	// Preview signs a host that shows w until a time, and returns it with a URL of it at this process. active is the
 	// active version of the worker; nil = none. The error says why w cannot be shown.
-	Preview(w, active *events.Worker, until time.Time) (host, url string, err error)
+	Preview(w, active *workers.Worker, until time.Time) (host, url string, err error)
 	// Drain makes the process drain and end.
 	Drain()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
@@ -44,15 +45,15 @@ const maxBundleParts = 4096
 type DeployVersion struct {
 	WorkerName
 	File   string         `json:"file"` // name of the bundle in stacks: NAME.js
-	Spec   events.Spec    `json:"spec"` // as a manifest has it
+	Spec   workers.Spec   `json:"spec"` // as a manifest has it
 	Bundle UploadedBundle `json:"bundle"`
 	Plain  []string       `json:"plain" most:"1000"` // vars that look like secrets and are none
 
-	DryRun     bool          `json:"dryRun"`
-	UploadOnly bool          `json:"uploadOnly"`
-	Percent    float64       `json:"percent"` // 0: everything
-	Steps      []events.Step `json:"steps"`
-	Guard      events.Guard  `json:"guard"`
+	DryRun     bool           `json:"dryRun"`
+	UploadOnly bool           `json:"uploadOnly"`
+	Percent    float64        `json:"percent"` // 0: everything
+	Steps      []workers.Step `json:"steps"`
+	Guard      workers.Guard  `json:"guard"`
 
 	Tag string `json:"tag"`
 	Note
@@ -61,16 +62,16 @@ type DeployVersion struct {
 
 // DeployedVersion is what a deploy did.
 type DeployedVersion struct {
-	Changed    bool              `json:"changed"` // the deployment is new
-	Deployment events.Deployment `json:"deployment"`
-	DryRun     bool              `json:"dryRun,omitempty"`
-	Handlers   []events.Kind     `json:"handlers"`
-	Number     int               `json:"number"`
-	Output     []string          `json:"output"` // what the module wrote while it was loaded
-	Stored     bool              `json:"stored"` // the version is new
-	Version    string            `json:"version"`
-	Warnings   []string          `json:"warnings"` // what the author should know
-	Worker     string            `json:"worker"`
+	Changed    bool               `json:"changed"` // the deployment is new
+	Deployment workers.Deployment `json:"deployment"`
+	DryRun     bool               `json:"dryRun,omitempty"`
+	Handlers   []events.Kind      `json:"handlers"`
+	Number     int                `json:"number"`
+	Output     []string           `json:"output"` // what the module wrote while it was loaded
+	Stored     bool               `json:"stored"` // the version is new
+	Version    string             `json:"version"`
+	Warnings   []string           `json:"warnings"` // what the author should know
+	Worker     string             `json:"worker"`
 }
 
 // recorded is what the audit stream tells of a deploy.
@@ -97,16 +98,16 @@ func (r DeployVersion) check() error {
 		return wrongField("bundle.sha256", " %.80q: it is 64 hex digits", b.SHA256)
 	case r.UploadOnly && (r.Percent != 0 || len(r.Steps) > 0), r.Percent != 0 && len(r.Steps) > 0:
 		return refused("uploadOnly, percent and steps: choose one")
-	case r.Guard != (events.Guard{}) && len(r.Steps) == 0:
+	case r.Guard != (workers.Guard{}) && len(r.Steps) == 0:
 		return wrongField("guard", " needs steps: it is checked between them")
 	}
 	if r.Percent != 0 {
-		if err := events.CheckPercent(r.Percent); err != nil {
+		if err := workers.CheckPercent(r.Percent); err != nil {
 			return wrongName("percent", err)
 		}
 	}
 	if len(r.Steps) > 0 {
-		rollout := events.Rollout{ID: 1, Steps: r.Steps, Guard: r.Guard, State: events.RolloutRunning}
+		rollout := workers.Rollout{ID: 1, Steps: r.Steps, Guard: r.Guard, State: workers.RolloutRunning}
 		if err := rollout.Validate(); err != nil {
 			return refused("%v", err)
 		}
@@ -114,7 +115,7 @@ func (r DeployVersion) check() error {
 	for _, text := range []struct {
 		field, value string
 		most         int
-	}{{"tag", r.Tag, events.MaxTag}, {"message", r.Message, events.MaxNote}, {"by", r.By, events.MaxNote}} {
+	}{{"tag", r.Tag, workers.MaxTag}, {"message", r.Message, events.MaxNote}, {"by", r.By, events.MaxNote}} {
 		if err := events.CheckText(text.field, text.value, text.most); err != nil {
 			return wrongName(text.field, err)
 		}
@@ -255,8 +256,8 @@ const dropWait = 2 * time.Second
 
 // DroppedBindings warns of bindings that the version before w had and that w does not have. versions are those of the
 // worker, oldest first.
-func DroppedBindings(versions []*events.Worker, w *events.Worker) (warnings []string) {
-	i := slices.IndexFunc(versions, func(v *events.Worker) bool { return v.Version == w.Version })
+func DroppedBindings(versions []*workers.Worker, w *workers.Worker) (warnings []string) {
+	i := slices.IndexFunc(versions, func(v *workers.Worker) bool { return v.Version == w.Version })
 	if i < 1 {
 		return nil
 	}
@@ -265,10 +266,10 @@ func DroppedBindings(versions []*events.Worker, w *events.Worker) (warnings []st
 		where := "in the manifest"
 		_, there := w.Find(b.Kind, b.Name)
 		switch b.Kind {
-		case events.BindingVar, events.BindingJSON:
+		case workers.BindingVar, workers.BindingJSON:
 			_, there = vars[b.Name]
 			where = "with --var at each deploy, or in the manifest"
-		case events.BindingQueue:
+		case workers.BindingQueue:
 			where = "with --queue at each deploy, or in the manifest"
 		}
 		if !there {

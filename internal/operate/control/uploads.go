@@ -11,6 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
@@ -29,7 +30,7 @@ const (
 )
 
 // checkLimits bound the check of a module for an owner.
-var checkLimits = events.Limits{CPU: events.Millis(time.Second), Wall: events.Millis(10 * time.Second), HeapMB: 256}
+var checkLimits = workers.Limits{CPU: workers.Millis(time.Second), Wall: workers.Millis(10 * time.Second), HeapMB: 256}
 
 // Checker checks one module.
 type Checker interface {
@@ -114,14 +115,14 @@ type moduleCheck struct {
 
 // Check loads the module, with at most the limits of a check. The checker is used for this module only: whatever the
 // module does ends with it.
-func (c *moduleCheck) Check(ctx context.Context, w *events.Worker) (events.Handlers, error) {
+func (c *moduleCheck) Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error) {
 	bounded := *w
 	if !c.unlimited {
 		bounded.Limits = w.Limits.Within(checkLimits)
 	}
 	began := time.Now()
 	if err := c.bans.refuse(w.Owner, w.Hash, began); err != nil {
-		return events.Handlers{}, err
+		return workers.Handlers{}, err
 	}
 	defer func() { c.took += time.Since(began) }()
 	checker := c.process.OpenChecker(c.log)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // An owner has one deploy at a time in a process, and a process two. Time that modules take is the owner's.
@@ -78,8 +79,8 @@ type hostileCheck struct{ Process }
 
 func (h hostileCheck) OpenChecker(func(events.LogLine)) Checker { return h }
 
-func (hostileCheck) Check(context.Context, *events.Worker) (events.Handlers, error) {
-	return events.Handlers{}, events.Fail(events.ReasonCPU, "it does not end")
+func (hostileCheck) Check(context.Context, *workers.Worker) (workers.Handlers, error) {
+	return workers.Handlers{}, events.Fail(events.ReasonCPU, "it does not end")
 }
 
 func (hostileCheck) Close() bool { return true }
@@ -90,7 +91,7 @@ func TestModulesThatCostProcessesAreRefused(t *testing.T) {
 	var bans checkBans
 	check := func(owner, hash string) error {
 		c := moduleCheck{process: hostileCheck{}, bans: &bans}
-		_, err := c.Check(t.Context(), &events.Worker{Owner: owner, Name: "w", Hash: hash})
+		_, err := c.Check(t.Context(), &workers.Worker{Owner: owner, Name: "w", Hash: hash})
 		return err
 	}
 	require.ErrorContains(t, check("acme", "a"), "it does not end")

@@ -11,6 +11,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Worker describes a version of a worker for programs. It leaves out the code and the values of the variables, which
@@ -27,12 +28,12 @@ type Worker struct {
 	Queues   map[string]string `json:"queues"` // present even when there are none
 	// VersionBinding is the name in env of what describes the version.
 	VersionBinding string `json:"versionBinding,omitempty"`
-	events.Spec
-	DeployedAt time.Time          `json:"deployedAt"`
-	Tag        string             `json:"tag,omitempty"`
-	Message    string             `json:"message,omitempty"`
-	Deployment *events.Deployment `json:"deployment,omitempty"`
-	Versions   []Version          `json:"versions,omitempty"` // oldest first
+	workers.Spec
+	DeployedAt time.Time           `json:"deployedAt"`
+	Tag        string              `json:"tag,omitempty"`
+	Message    string              `json:"message,omitempty"`
+	Deployment *workers.Deployment `json:"deployment,omitempty"`
+	Versions   []Version           `json:"versions,omitempty"` // oldest first
 }
 
 // Version is a stored version of a worker.
@@ -47,10 +48,10 @@ type Version struct {
 
 // DescribeInstallation describes a worker by its active version and its deployment. If no version is active, it has
 // only the names of the worker.
-func DescribeInstallation(in events.Installation) Worker {
+func DescribeInstallation(in workers.Installation) Worker {
 	w := in.Active()
 	if w == nil {
-		w = &events.Worker{Owner: in.Owner, Name: in.Name}
+		w = &workers.Worker{Owner: in.Owner, Name: in.Name}
 	}
 	d := DescribeWorker(w)
 	d.Deployment = &in.Deployment
@@ -58,7 +59,7 @@ func DescribeInstallation(in events.Installation) Worker {
 }
 
 // DescribeWorker describes w, without its deployment.
-func DescribeWorker(w *events.Worker) Worker {
+func DescribeWorker(w *workers.Worker) Worker {
 	d := Worker{
 		Owner: w.Owner, Name: w.Name, Version: w.Version, Hash: w.Hash, Handlers: append([]events.Kind{}, w.Handlers...),
 		Queue: w.Queue, File: w.File,
@@ -76,7 +77,7 @@ func DescribeWorker(w *events.Worker) Worker {
 }
 
 // DescribeVersions lists the versions of a worker, oldest first, each with its share.
-func DescribeVersions(in events.Installation) []Version {
+func DescribeVersions(in workers.Installation) []Version {
 	versions := make([]Version, len(in.Versions))
 	for i, w := range in.Versions {
 		versions[i] = Version{w.Version, w.DeployedAt, w.Tag, w.Message, in.Deployment.PercentOf(w.Version),
@@ -101,12 +102,12 @@ func (r ListWorkers) check() (limit int, err error) {
 }
 
 // find returns everything that the request chooses, and how many of them are asked for.
-func (r ListWorkers) find(ctx context.Context, o *Operations) (ws []events.Installation, limit int, err error) {
+func (r ListWorkers) find(ctx context.Context, o *Operations) (ws []workers.Installation, limit int, err error) {
 	if limit, err = r.check(); err != nil {
 		return nil, 0, err
 	}
 	ws, err = o.workers.List(ctx, r.Owner)
-	return slices.DeleteFunc(ws, func(in events.Installation) bool { return in.Target() <= r.After }), limit, err
+	return slices.DeleteFunc(ws, func(in workers.Installation) bool { return in.Target() <= r.After }), limit, err
 }
 
 // WorkerList is a page of the list of workers.
@@ -153,10 +154,10 @@ func (r WorkerName) parse() (owner, name string, err error) {
 
 // WorkerVersions has the stored versions of a worker.
 type WorkerVersions struct {
-	Active     string            `json:"active"`
-	Deployment events.Deployment `json:"deployment"`
-	Versions   []Version         `json:"versions"` // oldest first
-	Worker     string            `json:"worker"`
+	Active     string             `json:"active"`
+	Deployment workers.Deployment `json:"deployment"`
+	Versions   []Version          `json:"versions"` // oldest first
+	Worker     string             `json:"worker"`
 }
 
 // WorkerVersions lists the versions of a worker.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // The JSON of a worker is stable: new fields may be added, but none may be removed or renamed.
@@ -26,7 +27,7 @@ func TestWorkersAsJSON(t *testing.T) {
 	} {
 		m, err := bundle.ParseManifest("w.pinwheel.json", []byte(manifest))
 		require.NoError(t, err)
-		text, err := json.Marshal(DescribeWorker(&events.Worker{
+		text, err := json.Marshal(DescribeWorker(&workers.Worker{
 			Owner: "acme", Name: "w", Version: "3-abc", Number: 3, Hash: "abcdef",
 			Handlers: []events.Kind{events.Fetch, events.Scheduled}, Code: "code", File: "w.js",
 			Spec: m, DeployedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // feeds has what a Hub published, by subject.
@@ -245,7 +246,7 @@ func TestLongTextsAreCut(t *testing.T) {
 func report(kind events.Kind, end *lifecycle.End, reply *events.Reply) *lifecycle.Report {
 	return &lifecycle.Report{
 		Attempt: &lifecycle.Attempt{Event: &events.Event{Owner: "acme", Worker: "w", Kind: kind, ID: "e1"},
-			Worker: &events.Worker{Version: "3-0123456789ab"}, Number: 2, Start: time.Now()},
+			Worker: &workers.Worker{Version: "3-0123456789ab"}, Number: 2, Start: time.Now()},
 		Reply: reply, End: end,
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kelseyhightower/envconfig"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/supervisor"
 )
 
@@ -350,7 +351,7 @@ func validAddress(s string) bool {
 
 func (c Config) validHosts() bool {
 	return !slices.ContainsFunc(c.HTTPHosts,
-		func(h string) bool { return h != events.AnyHost && events.CheckHost(h) != nil })
+		func(h string) bool { return h != workers.AnyHost && workers.CheckHost(h) != nil })
 }
 
 func (c Config) validTrust() bool {

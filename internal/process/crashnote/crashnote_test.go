@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const variable = "CRASHNOTE_TEST"
@@ -37,13 +38,13 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	entered, die := make(chan struct{}), make(chan struct{})
-	thread := func(workers ...string) *Slot {
+	thread := func(list ...string) *Slot {
 		runtime.LockOSThread()
 		s := n.Slot()
 		s.Bind()
-		for _, w := range workers {
+		for _, w := range list {
 			owner, name, _ := strings.Cut(w, "/")
-			s.Enter(&events.Worker{Owner: owner, Name: name, Version: "v 1"})
+			s.Enter(&workers.Worker{Owner: owner, Name: name, Version: "v 1"})
 		}
 		return s
 	}
@@ -182,13 +183,13 @@ func TestSlotsAreBounded(t *testing.T) {
 	none := n.Slot()
 	require.Nil(t, none)
 	none.Bind()
-	none.Enter(&events.Worker{})
+	none.Enter(&workers.Worker{})
 	none.Leave()
 	none.Free()
 	require.Nil(t, (*Note)(nil).Slot())
 	all[3].Free()
 	require.NotNil(t, n.Slot())
-	all[4].Enter(&events.Worker{Owner: "acme", Name: "w", Version: strings.Repeat("v", 2*slotSize)})
+	all[4].Enter(&workers.Worker{Owner: "acme", Name: "w", Version: strings.Repeat("v", 2*slotSize)})
 	_, ok := runOf(all[4].mem)
 	require.False(t, ok, "a name that is too long is not noted, nor is that of another worker")
 }
@@ -273,13 +274,13 @@ func BenchmarkTurn(b *testing.B) {
 	n := openNote(b)
 	s := n.Slot()
 	s.Bind()
-	workers := []*events.Worker{{Owner: "acme", Name: "shop", Version: "20260101-000000-abcdef"},
+	list := []*workers.Worker{{Owner: "acme", Name: "shop", Version: "20260101-000000-abcdef"},
 		{Owner: "beta", Name: "shop", Version: "20260101-000000-abcdef"}}
 	for _, k := range []int{1, 2} {
 		b.Run([]string{"", "one", "two"}[k], func(b *testing.B) {
 			b.ReportAllocs()
 			for i := range b.N {
-				s.Enter(workers[i%k])
+				s.Enter(list[i%k])
 				s.Leave()
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Layout of a note: slots of a fixed size. A slot has a byte that says whether its thread runs a worker, the length of
@@ -80,8 +81,8 @@ type Slot struct {
 	note   *Note
 	number int
 	mem    []byte
-	who    string         // the goroutine
-	worker *events.Worker // whose text is in mem
+	who    string          // the goroutine
+	worker *workers.Worker // whose text is in mem
 }
 
 // Bind says that the calling goroutine is that of the thread. It is called before Enter.
@@ -94,7 +95,7 @@ func (s *Slot) Bind() {
 
 // Enter says that the thread runs w from now on. It costs two writes to memory, or a copy of the names of w when the
 // thread ran another worker before.
-func (s *Slot) Enter(w *events.Worker) {
+func (s *Slot) Enter(w *workers.Worker) {
 	if s == nil {
 		return
 	}

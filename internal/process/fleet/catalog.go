@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Catalog has the workers that this process runs, each with its versions and its deployment. All code that needs the
@@ -24,8 +24,8 @@ type workerName struct{ owner, name string }
 
 // installed is the catalog entry of a worker.
 type installed struct {
-	now  *events.Installation // nil: the first one is being installed
-	next *events.Installation // what is being installed, or nil
+	now  *workers.Installation // nil: the first one is being installed
+	next *workers.Installation // what is being installed, or nil
 }
 
 func (i installed) idempotent() bool { return idempotent(i.now) || idempotent(i.next) }
@@ -33,7 +33,7 @@ func (i installed) idempotent() bool { return idempotent(i.now) || idempotent(i.
 func (i installed) rollout() bool { return i.now != nil && i.now.Deployment.Rollout.Running() }
 
 // idempotent reports whether an active version is idempotent.
-func idempotent(in *events.Installation) bool {
+func idempotent(in *workers.Installation) bool {
 	if in == nil {
 		return false
 	}
@@ -46,12 +46,12 @@ func idempotent(in *events.Installation) bool {
 }
 
 // Begin records that the installation of in has begun: events may run in its versions from now on.
-func (c *Catalog) Begin(in events.Installation) {
+func (c *Catalog) Begin(in workers.Installation) {
 	c.change(workerName{in.Owner, in.Name}, func(i *installed) { i.next = &in })
 }
 
 // Install records that in is installed: every event finds it.
-func (c *Catalog) Install(in events.Installation) {
+func (c *Catalog) Install(in workers.Installation) {
 	c.change(workerName{in.Owner, in.Name}, func(i *installed) { *i = installed{now: &in} })
 }
 
@@ -93,19 +93,19 @@ func (c *Catalog) get(owner, name string) installed {
 }
 
 // Installed returns what is installed of a worker. ok is false when there is nothing.
-func (c *Catalog) Installed(owner, name string) (in events.Installation, ok bool) {
+func (c *Catalog) Installed(owner, name string) (in workers.Installation, ok bool) {
 	if i := c.get(owner, name); i.now != nil {
 		return *i.now, true
 	}
-	return events.Installation{}, false
+	return workers.Installation{}, false
 }
 
 // All returns what is installed of all workers, in any order. The lock is held only to copy pointers: nothing may
 // change what they point to.
-func (c *Catalog) All() []*events.Installation {
+func (c *Catalog) All() []*workers.Installation {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	list := make([]*events.Installation, 0, len(c.workers))
+	list := make([]*workers.Installation, 0, len(c.workers))
 	for _, i := range c.workers {
 		if i.now != nil {
 			list = append(list, i.now)
@@ -115,7 +115,7 @@ func (c *Catalog) All() []*events.Installation {
 }
 
 // Rollouts returns the workers whose deployment is being rolled out.
-func (c *Catalog) Rollouts() (list []events.Installation) {
+func (c *Catalog) Rollouts() (list []workers.Installation) {
 	if c.rollouts.Load() == 0 {
 		return nil
 	}

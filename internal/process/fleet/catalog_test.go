@@ -5,20 +5,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func TestCatalogKnowsIdempotentWorkers(t *testing.T) {
 	t.Parallel()
 	var c Catalog
-	w := &events.Worker{Owner: "acme", Name: "pay", Spec: events.Spec{Idempotent: true}}
+	w := &workers.Worker{Owner: "acme", Name: "pay", Spec: workers.Spec{Idempotent: true}}
 	require.False(t, c.Idempotent("acme", "pay"))
-	c.Begin(events.Only(w))
+	c.Begin(workers.Only(w))
 	require.True(t, c.Idempotent("acme", "pay"), "events may run in it")
 	_, ok := c.Installed("acme", "pay")
 	require.False(t, ok, "it does not run everywhere")
-	c.Install(events.Only(w))
-	c.Install(events.Only(w))
+	c.Install(workers.Only(w))
+	c.Install(workers.Only(w))
 	require.True(t, c.Idempotent("acme", "pay"))
 	in, ok := c.Installed("acme", "pay")
 	require.True(t, ok)
@@ -30,16 +30,16 @@ func TestCatalogKnowsIdempotentWorkers(t *testing.T) {
 	_, ok = c.Installed("acme", "pay")
 	require.False(t, ok)
 	require.Zero(t, c.idempotent.Load())
-	c.Install(events.Only(w))
-	later := &events.Worker{Owner: "acme", Name: "pay", Version: "2-x"}
-	both := events.Only(w)
+	c.Install(workers.Only(w))
+	later := &workers.Worker{Owner: "acme", Name: "pay", Version: "2-x"}
+	both := workers.Only(w)
 	both.Versions = append(both.Versions, later)
-	both.Deployment.Split = []events.Share{{Version: "", Percent: 90}, {Version: "2-x", Percent: 10}}
+	both.Deployment.Split = []workers.Share{{Version: "", Percent: 90}, {Version: "2-x", Percent: 10}}
 	c.Install(both)
 	require.True(t, c.Idempotent("acme", "pay"), "one version of the split is")
-	c.Begin(events.Only(later))
+	c.Begin(workers.Only(later))
 	require.True(t, c.Idempotent("acme", "pay"), "of the version before")
-	c.Install(events.Only(later))
+	c.Install(workers.Only(later))
 	require.False(t, c.Idempotent("acme", "pay"))
 	require.Zero(t, c.idempotent.Load())
 }
@@ -48,11 +48,11 @@ func TestCatalogListsWhatIsInstalled(t *testing.T) {
 	t.Parallel()
 	var c Catalog
 	require.Empty(t, c.All())
-	w := &events.Worker{Owner: "acme", Name: "pay"}
-	c.Begin(events.Only(w))
+	w := &workers.Worker{Owner: "acme", Name: "pay"}
+	c.Begin(workers.Only(w))
 	require.Empty(t, c.All(), "it does not run everywhere")
-	c.Install(events.Only(w))
-	c.Begin(events.Only(&events.Worker{Owner: "acme", Name: "pay", Version: "2-x"}))
+	c.Install(workers.Only(w))
+	c.Begin(workers.Only(&workers.Worker{Owner: "acme", Name: "pay", Version: "2-x"}))
 	list := c.All()
 	require.Len(t, list, 1)
 	require.Same(t, w, list[0].Versions[0])

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/tail"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
@@ -73,16 +74,16 @@ func histogram(h dispatch.Histogram) control.Histogram {
 	return control.Histogram{Count: h.Count, Bounds: dispatch.Bounds(), Buckets: h.Buckets}
 }
 
-func (c controlled) Installed(owner, name string) events.Installation {
+func (c controlled) Installed(owner, name string) workers.Installation {
 	in, _ := c.process.catalog.Installed(owner, name)
 	return in
 }
 
-func (c controlled) Installations() []*events.Installation { return c.process.catalog.All() }
+func (c controlled) Installations() []*workers.Installation { return c.process.catalog.All() }
 
-func (c controlled) Policies() map[string]*events.Policy { return c.process.granting.all() }
+func (c controlled) Policies() map[string]*workers.Policy { return c.process.granting.all() }
 
-func (c controlled) Outcomes(owner, name string) (rollout int, outcomes events.Outcomes) {
+func (c controlled) Outcomes(owner, name string) (rollout int, outcomes workers.Outcomes) {
 	return c.process.dispatch.Outcomes(owner, name)
 }
 
@@ -119,11 +120,11 @@ func (p *Process) openControl(ctx context.Context, drain func()) (*control.Serve
 // methods.
 type policies struct {
 	mu   sync.Mutex
-	list map[string]*events.Policy
+	list map[string]*workers.Policy
 }
 
 // set sets the policy of an owner. The zero Policy is none.
-func (p *policies) set(owner string, policy events.Policy) {
+func (p *policies) set(owner string, policy workers.Policy) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if policy.IsZero() {
@@ -131,13 +132,13 @@ func (p *policies) set(owner string, policy events.Policy) {
 		return
 	}
 	if p.list == nil {
-		p.list = map[string]*events.Policy{}
+		p.list = map[string]*workers.Policy{}
 	}
 	p.list[owner] = &policy
 }
 
 // all returns the policies by owner. The caller may change the map, not the policies.
-func (p *policies) all() map[string]*events.Policy {
+func (p *policies) all() map[string]*workers.Policy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.list)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/http/assetserver"
 )
 
@@ -16,7 +16,7 @@ type fileBinding struct {
 }
 
 // ServeFile answers a request of a handler with a file of its worker.
-func (b fileBinding) ServeFile(rw http.ResponseWriter, r *http.Request, w *events.Worker, follows bool) {
+func (b fileBinding) ServeFile(rw http.ResponseWriter, r *http.Request, w *workers.Worker, follows bool) {
 	if err := assetserver.ServeBinding(rw, r, b.files, w, follows); err != nil && r.Context().Err() == nil {
 		b.log.Error().Err(err).Str("worker", w.Target()).Msg("a file cannot be read")
 	}

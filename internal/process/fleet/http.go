@@ -16,6 +16,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/http/certificates"
 	"github.com/pinwheel-run/pinwheel/internal/http/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
@@ -158,7 +159,7 @@ func previewsOf(p *Process) *gateway.Previews {
 }
 
 // Preview is part of control.Process. A process that trusts proxies is behind one that speaks TLS at the usual port.
-func (c controlled) Preview(w, active *events.Worker, until time.Time) (host, url string, err error) {
+func (c controlled) Preview(w, active *workers.Worker, until time.Time) (host, url string, err error) {
 	p := c.process
 	host, err = previewsOf(p).Host(w, active, p.cfg.HTTPDomain, until)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/env/services"
 	"github.com/pinwheel-run/pinwheel/internal/http/gateway"
@@ -36,11 +37,10 @@ import (
 
 // Process is one process of the fleet: all rooms, connected.
 type Process struct {
-	cfg      config.Config     // with what the fleet has of its settings
-	settings map[string]string // as this process was started with them, by variable
-	log      zerolog.Logger
-	registry *prometheus.Registry
-
+	cfg       config.Config     // with what the fleet has of its settings
+	settings  map[string]string // as this process was started with them, by variable
+	log       zerolog.Logger
+	registry  *prometheus.Registry
 	server    *natsd.Server // nil when NATS is not embedded
 	nc        *nats.Conn
 	store     *deploy.Store
@@ -229,7 +229,7 @@ type installer struct {
 	routes   *gateway.Routes
 }
 
-func (i installer) Install(in events.Installation) {
+func (i installer) Install(in workers.Installation) {
 	i.catalog.Begin(in)
 	i.Dispatcher.Install(in)
 	i.consumer.Install(in)
@@ -246,7 +246,7 @@ func (i installer) Remove(owner, name string) {
 }
 
 // SetPolicy applies a policy to an owner from now on.
-func (p *Process) SetPolicy(owner string, policy events.Policy) {
+func (p *Process) SetPolicy(owner string, policy workers.Policy) {
 	p.log.Info().Str("owner", owner).Interface("policy", policy).Msg("owner's policy")
 	p.granting.set(owner, policy)
 	p.dispatch.SetPolicy(owner, policy)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -44,7 +44,7 @@ func (r rollouts) run(ctx context.Context) {
 }
 
 // advance makes the step of one rollout, if it is due.
-func (r rollouts) advance(ctx context.Context, in events.Installation) error {
+func (r rollouts) advance(ctx context.Context, in workers.Installation) error {
 	p, rollout := r.Process, in.Deployment.Rollout
 	due := in.Deployment.Effective().Add(rollout.Steps[rollout.Step].For.Duration())
 	late := time.Duration(0)
@@ -52,7 +52,7 @@ func (r rollouts) advance(ctx context.Context, in events.Installation) error {
 		late = rolloutStandby + rand.N(rolloutStandby)
 	}
 	over := !p.consumer.Now().Before(due.Add(late))
-	guarded := rollout.Guard != (events.Guard{})
+	guarded := rollout.Guard != (workers.Guard{})
 	if !over && (late > 0 || !guarded) {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // secretGate is an Installer that holds a deployment back while this process cannot open the secrets that its versions
@@ -21,14 +21,14 @@ type secretGate struct {
 	ready  <-chan struct{} // closed when all that was stored at the start is installed
 	log    zerolog.Logger
 
-	mu     sync.Mutex                         // also held during calls of to: they come from two goroutines
-	held   map[workerName]events.Installation // what waits, the newest of each worker
-	active map[workerName]events.Installation // what is installed, of workers that name secrets
+	mu     sync.Mutex                          // also held during calls of to: they come from two goroutines
+	held   map[workerName]workers.Installation // what waits, the newest of each worker
+	active map[workerName]workers.Installation // what is installed, of workers that name secrets
 }
 
 func newSecretGate(to deploy.Installer, values *secretValues, log zerolog.Logger) *secretGate {
-	return &secretGate{to: to, values: values, log: log, held: map[workerName]events.Installation{},
-		active: map[workerName]events.Installation{}}
+	return &secretGate{to: to, values: values, log: log, held: map[workerName]workers.Installation{},
+		active: map[workerName]workers.Installation{}}
 }
 
 func (g *secretGate) started() bool {
@@ -41,7 +41,7 @@ func (g *secretGate) started() bool {
 }
 
 // lacks returns why an active version of in cannot run, or nil.
-func (g *secretGate) lacks(in events.Installation) error {
+func (g *secretGate) lacks(in workers.Installation) error {
 	for _, s := range in.Deployment.Split {
 		if w := in.Version(s.Version); w != nil {
 			if err := g.values.check(w); err != nil {
@@ -53,7 +53,7 @@ func (g *secretGate) lacks(in events.Installation) error {
 }
 
 // Install installs in now, or when its secrets can be opened.
-func (g *secretGate) Install(in events.Installation) {
+func (g *secretGate) Install(in workers.Installation) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	err := g.lacks(in)
@@ -73,10 +73,10 @@ func (g *secretGate) Install(in events.Installation) {
 }
 
 // pass installs in. The caller holds the lock.
-func (g *secretGate) pass(in events.Installation) {
+func (g *secretGate) pass(in workers.Installation) {
 	name := workerName{in.Owner, in.Name}
 	delete(g.active, name)
-	if slices.ContainsFunc(in.Versions, func(w *events.Worker) bool { return len(w.Secrets) > 0 }) {
+	if slices.ContainsFunc(in.Versions, func(w *workers.Worker) bool { return len(w.Secrets) > 0 }) {
 		g.active[name] = in
 	}
 	g.to.Install(in)

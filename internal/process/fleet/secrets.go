@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
@@ -144,7 +144,7 @@ func (s *secretValues) resolve(w workerName, names []string) (map[string]secrets
 }
 
 // Of returns the values of the secrets that w names: the same pointer while they stay the same.
-func (s *secretValues) Of(w *events.Worker) (*isolates.Secrets, error) {
+func (s *secretValues) Of(w *workers.Worker) (*isolates.Secrets, error) {
 	name := workerName{w.Owner, w.Name}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *secretValues) Of(w *events.Worker) (*isolates.Secrets, error) {
 }
 
 // Secret returns the value of a secret that w names.
-func (s *secretValues) Secret(w *events.Worker, name string) (string, error) {
+func (s *secretValues) Secret(w *workers.Worker, name string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	values, err := s.resolve(workerName{w.Owner, w.Name}, []string{name})
@@ -176,7 +176,7 @@ func (s *secretValues) Secret(w *events.Worker, name string) (string, error) {
 }
 
 // check returns why w cannot run, or nil.
-func (s *secretValues) check(w *events.Worker) error {
+func (s *secretValues) check(w *workers.Worker) error {
 	if len(w.Secrets) == 0 {
 		return nil
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/dispatch"
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
 	"github.com/pinwheel-run/pinwheel/internal/env/services"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
@@ -19,7 +19,7 @@ func (p *Process) dispatchConfig(threads int) dispatch.Config {
 	return dispatch.Config{
 		Threads: threads, Background: p.background, Slots: p.cfg.Slots, OwnerMaxRunning: p.cfg.OwnerMaxRunning,
 		OwnerMaxQueued: p.cfg.OwnerMaxQueued,
-		MaxBatch:       min(events.MaxBatch.MaxSize, p.cfg.Window/4), Observers: &p.observers,
+		MaxBatch:       min(workers.MaxBatch.MaxSize, p.cfg.Window/4), Observers: &p.observers,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -50,7 +51,7 @@ type Checker struct {
 func (c *Checks) Open(log func(events.LogLine)) *Checker { return &Checker{checks: c, log: log} }
 
 // Check loads the module, and returns which handlers it has, as isolates.Checker does.
-func (c *Checker) Check(ctx context.Context, w *events.Worker) (events.Handlers, error) {
+func (c *Checker) Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error) {
 	if c.checks.Executable != "" {
 		child, err := c.start()
 		if err == nil {
@@ -59,7 +60,7 @@ func (c *Checker) Check(ctx context.Context, w *events.Worker) (events.Handlers,
 	}
 	var err error
 	if c.thread, err = isolates.OpenChecker(loading{c.log}, c.checks.Addresses, c.checks.Hosts); err != nil {
-		return events.Handlers{}, err
+		return workers.Handlers{}, err
 	}
 	return c.thread.Check(ctx, w)
 }
@@ -107,7 +108,7 @@ func (c *Checker) start() (p child, err error) {
 }
 
 // check sends the request, passes on what the module writes, and waits for the end of the process.
-func (p child) check(ctx context.Context, c *Checker, w *events.Worker) (events.Handlers, error) {
+func (p child) check(ctx context.Context, c *Checker, w *workers.Worker) (workers.Handlers, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() })()
@@ -128,14 +129,14 @@ func (p child) check(ctx context.Context, c *Checker, w *events.Worker) (events.
 	}
 	ended := p.cmd.Wait()
 	if answer == nil {
-		return events.Handlers{}, c.died(ctx, w, p.cmd.ProcessState, errors.Join(err, ended))
+		return workers.Handlers{}, c.died(ctx, w, p.cmd.ProcessState, errors.Join(err, ended))
 	}
 	c.lost = answer.Lost
 	switch {
 	case answer.Failure != nil:
-		return events.Handlers{}, answer.Failure
+		return workers.Handlers{}, answer.Failure
 	case answer.Error != "":
-		return events.Handlers{}, fmt.Errorf("check of %s: %s", w.Target(), answer.Error)
+		return workers.Handlers{}, fmt.Errorf("check of %s: %s", w.Target(), answer.Error)
 	}
 	return answer.Handlers, nil
 }
@@ -159,7 +160,7 @@ func (p child) read(log func(events.LogLine)) (*result, error) {
 
 // died returns the error of a process that has ended without a result. The client's end, and the fleet's, is not the
 // module's fault.
-func (c *Checker) died(ctx context.Context, w *events.Worker, end *os.ProcessState, why error) error {
+func (c *Checker) died(ctx context.Context, w *workers.Worker, end *os.ProcessState, why error) error {
 	if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("check of %s: %w", w.Target(), err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 func TestMain(m *testing.M) {
@@ -31,8 +32,8 @@ func (l *lines) log(line events.LogLine) {
 	l.text = append(l.text, line.Level+" "+line.Text)
 }
 
-func worker(code string) *events.Worker {
-	return &events.Worker{Owner: "acme", Name: "w", Version: "1-test", Number: 1, Hash: code, Code: code, File: "w.js"}
+func worker(code string) *workers.Worker {
+	return &workers.Worker{Owner: "acme", Name: "w", Version: "1-test", Number: 1, Hash: code, Code: code, File: "w.js"}
 }
 
 // inBoth runs a test with processes and with threads.
@@ -53,7 +54,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	inBoth(t, func(t *testing.T, c *Checks) {
 		l := &lines{}
-		for code, want := range map[string]events.Handlers{
+		for code, want := range map[string]workers.Handlers{
 			`console.log("loads"); export default { fetch() {}, queue() {} }`:                                           {Kinds: []events.Kind{events.Fetch}, Queue: true},
 			`export default { task() {}, scheduled() {}, email() {} }`:                                                  {Kinds: []events.Kind{events.Task, events.Scheduled}},
 			`import { WorkerEntrypoint } from "cloudflare:workers"; export class A extends WorkerEntrypoint { f() {} }`: {Entrypoints: true},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -34,7 +35,7 @@ type request struct {
 	Version   string         `json:"version"`
 	Number    int            `json:"number"`
 	Hash      string         `json:"hash"`
-	Spec      events.Spec    `json:"spec"`
+	Spec      workers.Spec   `json:"spec"`
 	Code      string         `json:"code"`
 	File      string         `json:"file"`
 	SourceMap []byte         `json:"sourceMap,omitempty"`
@@ -50,10 +51,10 @@ type message struct {
 
 // result is what the process found out.
 type result struct {
-	Handlers events.Handlers `json:"handlers"`
-	Failure  *events.Failure `json:"failure,omitempty"` // of the module
-	Error    string          `json:"error,omitempty"`   // why there was no check
-	Lost     bool            `json:"lost,omitempty"`    // V8 has kept the thread
+	Handlers workers.Handlers `json:"handlers"`
+	Failure  *events.Failure  `json:"failure,omitempty"` // of the module
+	Error    string           `json:"error,omitempty"`   // why there was no check
+	Lost     bool             `json:"lost,omitempty"`    // V8 has kept the thread
 }
 
 // BeChild checks a module and ends, if the process was started for that. main calls it first, and so does the TestMain
@@ -93,7 +94,7 @@ func serve(in io.Reader, out io.Writer) error {
 	checker, err := isolates.OpenChecker(loading{func(l events.LogLine) { w.write(message{Line: &l}) }}, r.Addresses,
 		r.Hosts)
 	if err == nil {
-		answer.Handlers, err = checker.Check(context.Background(), &events.Worker{
+		answer.Handlers, err = checker.Check(context.Background(), &workers.Worker{
 			Owner: r.Owner, Name: r.Name, Version: r.Version, Number: r.Number, Hash: r.Hash, Spec: r.Spec, Code: r.Code,
 			File: r.File, SourceMap: r.SourceMap,
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Only the owners that are named have series, and their events are counted by how they ended.
@@ -22,7 +23,7 @@ func TestOwnersThatAreNamed(t *testing.T) {
 	run := func(owner string, end lifecycle.End, batch ...*events.Event) {
 		e := event(1)
 		e.Owner = owner
-		a := &lifecycle.Attempt{Event: e, Batch: batch, Worker: &events.Worker{Owner: owner}, Number: 1,
+		a := &lifecycle.Attempt{Event: e, Batch: batch, Worker: &workers.Worker{Owner: owner}, Number: 1,
 			Start: e.Stored.Add(2 * time.Second)}
 		o.Started(a)
 		o.Ended(&lifecycle.Report{Attempt: a, End: &end})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 	"github.com/pinwheel-run/pinwheel/internal/test/otlptest"
 )
@@ -184,7 +185,7 @@ func TestOwnersAreBounded(t *testing.T) {
 func TestUnsampledEventsCostNoAllocation(t *testing.T) {
 	tr, _ := openTracer(t, 10, "OTEL_TRACES_SAMPLER", "parentbased_always_off")
 	e := event(1, "X-Other", "1")
-	a := &lifecycle.Attempt{Event: e, Worker: &events.Worker{}, Number: 1}
+	a := &lifecycle.Attempt{Event: e, Worker: &workers.Worker{}, Number: 1}
 	report := lifecycle.Report{Attempt: a, Reply: &events.Reply{}, End: &lifecycle.End{Started: true}}
 	settlement := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Dead}}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
@@ -205,7 +206,7 @@ func TestBatchIsLinked(t *testing.T) {
 	for _, e := range batch {
 		tr.Delivered(e)
 	}
-	a := &lifecycle.Attempt{Event: batch[0], Batch: batch, Worker: &events.Worker{}, Number: 1, Start: time.Unix(1001, 0)}
+	a := &lifecycle.Attempt{Event: batch[0], Batch: batch, Worker: &workers.Worker{}, Number: 1, Start: time.Unix(1001, 0)}
 	tr.Started(a)
 	tr.Ended(&lifecycle.Report{Attempt: a, End: &lifecycle.End{Started: true}})
 	spans := kept.GetSpans()
@@ -234,7 +235,7 @@ func TestAttempts(t *testing.T) {
 		{3, lifecycle.End{Started: true, Interrupted: true}},
 		{4, lifecycle.End{Started: true, Broken: events.NewFailure(events.ReasonException, "no more", "")}},
 	} {
-		a := &lifecycle.Attempt{Event: e, Worker: &events.Worker{Owner: "acme", Name: "w"}, Number: c.number,
+		a := &lifecycle.Attempt{Event: e, Worker: &workers.Worker{Owner: "acme", Name: "w"}, Number: c.number,
 			Start: time.Unix(1001, 0)}
 		tr.Started(a)
 		tr.Ended(&lifecycle.Report{Attempt: a, End: &c.end})
@@ -262,7 +263,7 @@ func TestOperationsAreBounded(t *testing.T) {
 	tr, kept := openTracer(t, 10)
 	e := event(1)
 	tr.Delivered(e)
-	a := &lifecycle.Attempt{Event: e, Worker: &events.Worker{}, Number: 2}
+	a := &lifecycle.Attempt{Event: e, Worker: &workers.Worker{}, Number: 2}
 	tr.Started(a)
 	for range 1000 {
 		span := a.Begin(lifecycle.Operation{Kind: lifecycle.Subrequest, Method: strings.Repeat("M", 10_000),
@@ -297,7 +298,7 @@ func TestOpen(t *testing.T) {
 	tel.Observe(&all)
 	require.Len(t, all.All(), 1)
 	e := event(1)
-	a := &lifecycle.Attempt{Event: e, Worker: &events.Worker{}, Number: 1, Start: time.Now()}
+	a := &lifecycle.Attempt{Event: e, Worker: &workers.Worker{}, Number: 1, Start: time.Now()}
 	for _, o := range all.All() {
 		o.Delivered(e)
 		o.Started(a)
@@ -336,7 +337,7 @@ func TestTextsThatAreNoUTF8(t *testing.T) {
 	bad.Kind, bad.Method, bad.URL = events.Fetch, "GET", "http://a%ff/%ff"
 	for _, e := range []*events.Event{bad, good} {
 		tel.tracer.Delivered(e)
-		a := &lifecycle.Attempt{Event: e, Worker: &events.Worker{}, Number: 1, Start: time.Now()}
+		a := &lifecycle.Attempt{Event: e, Worker: &workers.Worker{}, Number: 1, Start: time.Now()}
 		tel.tracer.Started(a)
 		lifecycle.EndSpan(a.Begin(lifecycle.Operation{Kind: lifecycle.BindingCall, Method: "\xff", Target: "\xff"}),
 			errors.New("\xff"))

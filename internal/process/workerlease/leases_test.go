@@ -18,6 +18,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/workerlease"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
@@ -73,9 +74,9 @@ type process struct {
 	ends   sync.WaitGroup
 }
 
-func (p *process) Settle([]lifecycle.Settlement)     {}
-func (p *process) Room(string, int)                  {}
-func (p *process) CloseContexts(int, *events.Worker) {}
+func (p *process) Settle([]lifecycle.Settlement)      {}
+func (p *process) Room(string, int)                   {}
+func (p *process) CloseContexts(int, *workers.Worker) {}
 func (p *process) Wake(int) {
 	select {
 	case p.wake <- struct{}{}:
@@ -99,9 +100,9 @@ func start(t *testing.T, url string, of *work, concurrency, processes int, hang 
 	p.d.Wire(p, p)
 	lessee := p.d.SetLeases(p.leases)
 	p.d.SetProcesses(processes)
-	w := &events.Worker{Owner: "acme", Name: "one", Version: "1-abc", Number: 1, Handlers: events.Kinds[:]}
+	w := &workers.Worker{Owner: "acme", Name: "one", Version: "1-abc", Number: 1, Handlers: events.Kinds[:]}
 	w.Concurrency = concurrency
-	p.d.Install(events.Only(w))
+	p.d.Install(workers.Only(w))
 	ctx, stop := context.WithCancel(context.Background())
 	p.over, p.stop = ctx.Done(), stop
 	p.ends.Go(p.thread)

@@ -17,6 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
@@ -26,7 +27,7 @@ type fleet struct {
 	*fleettest.Fleet
 	*client.Client
 	dir  string
-	mode events.Mode // mode of the deployed workers; "" = as the manifest says
+	mode workers.Mode // mode of the deployed workers; "" = as the manifest says
 }
 
 // TestPackages deploys one worker for each package. It sends each worker events over NATS, in a mode with one event at
@@ -44,7 +45,7 @@ func TestPackages(t *testing.T) {
 		{"graphql", testGraphQL}, {"yoga", testYoga},
 		{"dates", testDates}, {"browser-maps", testBrowserMaps},
 	} {
-		for _, mode := range []events.Mode{events.Pinned, events.Persistent} {
+		for _, mode := range []workers.Mode{workers.Pinned, workers.Persistent} {
 			t.Run(test.name+"/"+string(mode), func(t *testing.T) {
 				in := *all
 				in.mode = mode
@@ -92,7 +93,7 @@ func (f *fleet) setManifest(t *testing.T, file string) {
 	require.NoError(t, err)
 	manifest["mode"] = f.mode
 	if manifest["limits"] == nil {
-		manifest["limits"] = events.Limits{CPU: events.Millis(5 * time.Second)}
+		manifest["limits"] = workers.Limits{CPU: workers.Millis(5 * time.Second)}
 	}
 	text, err = json.Marshal(manifest)
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -202,7 +203,7 @@ func benchmarkHTTP(b *testing.B, owners int) {
 // until it has ended, and what they take then is not measured.
 func BenchmarkSendBatch(b *testing.B) {
 	h := openFleet(b)
-	h.fleet.SetPolicy("acme", events.Policy{MaxRunning: 1})
+	h.fleet.SetPolicy("acme", workers.Policy{MaxRunning: 1})
 	h.deploy("acme", "w", `export default { task() {}, async fetch(r, env) {
 		const messages = Array.from({ length: 100 }, (_, i) => ({ body: { order: i, note: "a task of some bytes" } }));
 		const atOnce = +await r.text();

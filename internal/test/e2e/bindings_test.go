@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Handlers of all kinds of events use a KV binding. Workers of one owner share a namespace, and those of another do not
@@ -117,7 +118,7 @@ func TestQueueBatch(t *testing.T) {
 func TestQueueBatchHasARate(t *testing.T) {
 	t.Parallel()
 	h := openFleet(t)
-	h.fleet.SetPolicy("acme", events.Policy{Sends: 10})
+	h.fleet.SetPolicy("acme", workers.Policy{Sends: 10})
 	h.deploy("acme", "w", `export default { task() {}, async fetch(r, env) {
 		const batch = (n) => env.SELF.sendBatch(Array(n).fill({ body: 1 })).then(() => "sent", (e) => e.message);
 		return Response.json([await batch(9), await batch(9)]);
@@ -138,7 +139,7 @@ func TestNATSBinding(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, h.nc.Flush())
-	policy := events.Policy{NATSPublish: []string{"orders.>", "pinwheel.>"}, NATSRequest: []string{"billing.*"}}
+	policy := workers.Policy{NATSPublish: []string{"orders.>", "pinwheel.>"}, NATSRequest: []string{"billing.*"}}
 	h.fleet.SetPolicy("acme", policy)
 	h.policy = policy
 	h.deploy("acme", "w", `export default { async fetch(r, env) {

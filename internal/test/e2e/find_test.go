@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -58,8 +59,8 @@ func TestWorkersAndOwnersAreFound(t *testing.T) {
 	}
 	policies(2)
 	require.Equal(t, control.FoundOwners{Total: 3, Owners: []control.OwnerSummary{
-		{Owner: "Globex", Workers: 1}, {Owner: "acme", Workers: 2, Policy: &events.Policy{Weight: 3}},
-		{Owner: "initech", Policy: &events.Policy{Weight: 2}},
+		{Owner: "Globex", Workers: 1}, {Owner: "acme", Workers: 2, Policy: &workers.Policy{Weight: 3}},
+		{Owner: "initech", Policy: &workers.Policy{Weight: 2}},
 	}}, owners)
 	h.ask("owners.rm", `{"owner":"initech"}`)
 	policies(1)

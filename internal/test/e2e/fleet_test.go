@@ -20,6 +20,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
@@ -81,7 +82,7 @@ type testFleet struct {
 	check *isolates.Checker
 	stop  func() // drains and waits
 
-	policy events.Policy // for deploys
+	policy workers.Policy // for deploys
 }
 
 func testConfig(t testing.TB) config.Config {
@@ -141,7 +142,7 @@ func (h *testFleet) connect(url string) {
 }
 
 // deploy makes code the active version of owner's worker, and waits until the fleet has it.
-func (h *testFleet) deploy(owner, name, code string, manifest ...string) *events.Worker {
+func (h *testFleet) deploy(owner, name, code string, manifest ...string) *workers.Worker {
 	h.t.Helper()
 	dir := h.t.TempDir()
 	path := filepath.Join(dir, name+".js")

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -224,7 +225,7 @@ func TestRoutesByTheOwnerAPI(t *testing.T) {
 	t.Parallel()
 	h := openFleet(t, withWeb)
 	r := uploaded(t, h.nc, "acme", "w", `export default { fetch: () => new Response("x") }`)
-	r.Spec.HTTP = &events.HTTP{Routes: []string{"a.example/*"}}
+	r.Spec.HTTP = &workers.HTTP{Routes: []string{"a.example/*"}}
 	_, failure := deployAsOwner(t, h.nc, "acme", r)
 	require.Contains(t, failure, "the owner may not have host a.example")
 	code, _, errs := h.command("", "owners", "set", "acme", "--hosts", "a.example")

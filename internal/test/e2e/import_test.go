@@ -10,6 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -48,8 +49,8 @@ func TestImportsOfABundle(t *testing.T) {
 	check, err := isolates.OpenChecker(nil, nil, nil)
 	require.NoError(t, err)
 	defer check.Close()
-	has, err := check.Check(context.Background(), &events.Worker{Owner: "acme", Name: "bundled", Code: b.Code,
+	has, err := check.Check(context.Background(), &workers.Worker{Owner: "acme", Name: "bundled", Code: b.Code,
 		File: b.File})
 	require.NoError(t, err, "%s", b.Code)
-	require.Equal(t, events.Handlers{Kinds: []events.Kind{events.Fetch}}, has)
+	require.Equal(t, workers.Handlers{Kinds: []events.Kind{events.Fetch}}, has)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
@@ -42,7 +43,7 @@ func TestProcessesCountEachOther(t *testing.T) {
 	become(1)
 
 	h.deploy("acme", "w", `export default { fetch: () => new Promise(done => setTimeout(done, 20000)) }`)
-	h.fleet.SetPolicy("acme", events.Policy{FleetMaxRunning: 6})
+	h.fleet.SetPolicy("acme", workers.Policy{FleetMaxRunning: 6})
 	for range 10 {
 		h.send(events.Fetch, "acme/w", "")
 	}
@@ -125,7 +126,7 @@ func TestProcessThatLeftIsNotWaitedFor(t *testing.T) {
 	require.NoError(t, nc.Flush())
 	c := control.NewClient(nc, "pinwheel", "")
 	a, err := c.Await(t.Context(), "acme/w",
-		events.Deployment{Number: 2, Split: []events.Share{{Version: "2-b", Percent: 100}}})
+		workers.Deployment{Number: 2, Split: []workers.Share{{Version: "2-b", Percent: 100}}})
 	require.NoError(t, err)
 	require.Equal(t, "active in 1 of 1 process", a.String())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -166,7 +167,7 @@ func testOwnersData(t *testing.T, h *testFleet, acme, beta *nats.Conn) {
 	require.Len(t, done[control.ObjectList](t, acme, "acme", "objects.list", object{"bucket": "many"}).Objects, 8)
 
 	// The owner's policy bounds what is stored.
-	h.setPolicyOf("acme", events.Policy{KVBytes: 1 << 20, ObjectBytes: 1 << 20})
+	h.setPolicyOf("acme", workers.Policy{KVBytes: 1 << 20, ObjectBytes: 1 << 20})
 	large := storedBody(t, acme, "acme", strings.Repeat("x", 2<<20))
 	require.Eventually(t, func() bool {
 		_, failure := askAsOwner(t, acme, "acme", "objects.put",
@@ -307,7 +308,7 @@ func testImportedLetters(t *testing.T, h *testFleet, acme, beta *nats.Conn) {
 	require.Contains(t, failure, "409 line 17: there are 16 letters of events with this stream and streamSeq already")
 
 	// They count as calls of the owner.
-	h.setPolicyOf("acme", events.Policy{Calls: 2})
+	h.setPolicyOf("acme", workers.Policy{Calls: 2})
 	seq := uint64(1000)
 	require.Eventually(t, func() bool {
 		var lines strings.Builder

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/tail"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
@@ -187,7 +188,7 @@ func TestUploadsThatLie(t *testing.T) {
 		"long file":           {func(r *control.DeployVersion) { r.File = strings.Repeat("x", 300) + ".js" }, "400 file"},
 		"no such mode":        {func(r *control.DeployVersion) { r.Spec.Mode = "root" }, `400 mode "root"`},
 		"limits":              {func(r *control.DeployVersion) { r.Spec.Limits.HeapMB = 1 << 20 }, "400 limits.heapMB"},
-		"cron": {func(r *control.DeployVersion) { r.Spec.Schedules = []events.Schedule{{Name: "a", Cron: "x"}} },
+		"cron": {func(r *control.DeployVersion) { r.Spec.Schedules = []workers.Schedule{{Name: "a", Cron: "x"}} },
 			"400 schedules[0]"},
 		"queue of another": {func(r *control.DeployVersion) { r.Spec.Queues = map[string]string{"Q": "beta/w"} },
 			"400 queues.Q"},
@@ -200,7 +201,7 @@ func TestUploadsThatLie(t *testing.T) {
 		"tag":     {func(r *control.DeployVersion) { r.Tag = strings.Repeat("x", 101) }, "400 tag"},
 		"by":      {func(r *control.DeployVersion) { r.By = strings.Repeat("x", 1001) }, "400 by"},
 		"percent": {func(r *control.DeployVersion) { r.Percent = -1 }, "400 percent"},
-		"steps":   {func(r *control.DeployVersion) { r.Steps = make([]events.Step, 100) }, "400 steps"},
+		"steps":   {func(r *control.DeployVersion) { r.Steps = make([]workers.Step, 100) }, "400 steps"},
 		"two ways": {func(r *control.DeployVersion) { r.UploadOnly, r.Percent = true, 10 },
 			"400 uploadOnly, percent and steps"},
 		"guard of nothing":  {func(r *control.DeployVersion) { r.Guard.Failures = 2 }, "400 guard needs steps"},
@@ -274,8 +275,8 @@ func TestOwnersDeployWithinTheirPolicy(t *testing.T) {
 	t.Parallel()
 	h := openFleet(t)
 	h.deploy("acme", "a", goodVersion)
-	set := func(p events.Policy) { h.setPolicyOf("acme", p) }
-	set(events.Policy{MaxWorkers: 1})
+	set := func(p workers.Policy) { h.setPolicyOf("acme", p) }
+	set(workers.Policy{MaxWorkers: 1})
 	_, failure := deployAsOwner(t, h.nc, "acme", uploaded(t, h.nc, "acme", "b", goodVersion))
 	require.Contains(t, failure, "403 acme/b is refused: owner acme has 1 workers, and may have 1 (maxWorkers)")
 	mustDeployAsOwner(t, h.nc, "acme", "a", badVersion)
@@ -287,11 +288,11 @@ func TestOwnersDeployWithinTheirPolicy(t *testing.T) {
 	require.Empty(t, failure)
 	mustDeployAsOwner(t, h.nc, "acme", "b", goodVersion)
 
-	set(events.Policy{CodeBytes: 4000})
+	set(workers.Policy{CodeBytes: 4000})
 	_, failure = deployAsOwner(t, h.nc, "acme", uploaded(t, h.nc, "acme", "b", goodVersion+"//"+strings.Repeat("x", 4000)))
 	require.Contains(t, failure, "and all may have 4000 (codeBytes)")
 	mustDeployAsOwner(t, h.nc, "acme", "b", badVersion)
-	set(events.Policy{Ceilings: events.Limits{HeapMB: 64}})
+	set(workers.Policy{Ceilings: workers.Limits{HeapMB: 64}})
 	r := uploaded(t, h.nc, "acme", "b", goodVersion)
 	r.Spec.Limits.HeapMB = 65
 	_, failure = deployAsOwner(t, h.nc, "acme", r)

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
@@ -46,11 +46,11 @@ func (h *testFleet) deployBy(owner, dir string, args ...string) (code int, out s
 	return code, b.String()
 }
 
-func (h *testFleet) setPolicyOf(owner string, p events.Policy) {
+func (h *testFleet) setPolicyOf(owner string, p workers.Policy) {
 	h.t.Helper()
 	policies, err := deploy.OpenPolicies(h.t.Context(), h.js, inventory.Deploy(h.fleet.Config()))
 	require.NoError(h.t, err)
-	_, err = policies.Set(h.t.Context(), owner, func(now *events.Policy) { *now = p })
+	_, err = policies.Set(h.t.Context(), owner, func(now *workers.Policy) { *now = p })
 	require.NoError(h.t, err)
 }
 
@@ -98,14 +98,14 @@ func TestAnOwnerDeploysFiles(t *testing.T) {
 	}, patience, tick)
 
 	// The bound is for all versions; what the fleet's user deploys passes it, and counts.
-	h.setPolicyOf("acme", events.Policy{AssetBytes: 12_000_000})
+	h.setPolicyOf("acme", workers.Policy{AssetBytes: 12_000_000})
 	project(t, dir, map[string]string{"dist/more.bin": strings.Repeat("x", 3_000_000)})
 	code, out = h.deployBy("acme", dir)
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "files of owner acme are refused: they have ")
 	require.Contains(t, out, "all may have 12000000 (assetBytes)")
 	h.deployDir(dir)
-	h.setPolicyOf("acme", events.Policy{AssetBytes: 14_000_000})
+	h.setPolicyOf("acme", workers.Policy{AssetBytes: 14_000_000})
 	require.NoError(t, os.Remove(filepath.Join(dir, "dist/more.bin")))
 	project(t, dir, map[string]string{"dist/another.bin": strings.Repeat("y", 3_000_000)})
 	code, out = h.deployBy("acme", dir)
@@ -208,7 +208,7 @@ func TestFilesThatLie(t *testing.T) {
 	}
 	deployed := func(hash string) string {
 		r := uploaded(t, acme, "acme", "w", goodVersion)
-		r.Spec.Assets = &events.Assets{Directory: "dist", Files: hash}
+		r.Spec.Assets = &workers.Assets{Directory: "dist", Files: hash}
 		_, failure := deployAsOwner(t, acme, "acme", r)
 		return failure
 	}
@@ -235,7 +235,7 @@ func TestFilesThatLie(t *testing.T) {
 	require.Empty(t, deployed(assetsHash(good)))
 
 	// Many at once, each with another file: those before, which no version has, make room, and the bound holds.
-	h.setPolicyOf("beta", events.Policy{AssetBytes: 100_000})
+	h.setPolicyOf("beta", workers.Policy{AssetBytes: 100_000})
 	requests := map[string]control.StoreFiles{}
 	for i := range 8 {
 		requests[fmt.Sprint(i)] = storing(t, beta, "beta", strings.Repeat(fmt.Sprint(i), 20_000))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -45,7 +46,7 @@ func (h *testFleet) workers() *deploy.Store {
 }
 
 // holds is the deployment of acme/w.
-func (h *testFleet) holds(s *deploy.Store) events.Deployment {
+func (h *testFleet) holds(s *deploy.Store) workers.Deployment {
 	h.t.Helper()
 	in, err := s.Installation(context.Background(), "acme", "w")
 	require.NoError(h.t, err)
@@ -92,16 +93,16 @@ func TestRolloutGoesBackByItself(t *testing.T) {
 	}
 	h.connect(srv.URL())
 	v1 := h.deploy("acme", "w", says("one"), patient)
-	steps, err := events.ParseSteps("10%@2m,50%")
+	steps, err := workers.ParseSteps("10%@2m,50%")
 	require.NoError(t, err)
 	stop := h.keyed(40)
-	d := h.begin(`export default { task() { throw new Error("bad") } };`, deploy.Request{Steps: steps, Guard: events.Guard{Failures: 2}})
+	d := h.begin(`export default { task() { throw new Error("bad") } };`, deploy.Request{Steps: steps, Guard: workers.Guard{Failures: 2}})
 	store := h.workers()
 	require.Eventually(t, func() bool { return !h.holds(store).Rollout.Running() }, patience, 50*time.Millisecond)
 	after := h.holds(store)
-	require.Equal(t, events.RolloutRolledBack, after.Rollout.State)
+	require.Equal(t, workers.RolloutRolledBack, after.Rollout.State)
 	require.Regexp(t, `^\d+ of \d+ runs failed \(\d+\.\d %\); the guard wants less than 2 %$`, after.Rollout.Reason)
-	require.Equal(t, []events.Share{{Version: v1.Version, Percent: 100}}, after.Split)
+	require.Equal(t, []workers.Share{{Version: v1.Version, Percent: 100}}, after.Split)
 	require.Equal(t, d.Deployment.Number+1, after.Number)
 	for key, versions := range stop() {
 		for _, v := range versions {
@@ -139,9 +140,9 @@ func TestRolloutOutlivesTheProcessThatAdvancesIt(t *testing.T) {
 	}
 	v1 := h.deploy("acme", "w", says("one"))
 	stop := h.keyed(30)
-	steps, err := events.ParseSteps("10%,60%@1s")
+	steps, err := workers.ParseSteps("10%,60%@1s")
 	require.NoError(t, err)
-	d := h.begin(says("two"), deploy.Request{Steps: steps, Guard: events.Guard{Failures: 50}})
+	d := h.begin(says("two"), deploy.Request{Steps: steps, Guard: workers.Guard{Failures: 50}})
 	store := h.workers()
 	for kills := 0; h.holds(store).Rollout.Running(); {
 		select {
@@ -165,8 +166,8 @@ func TestRolloutOutlivesTheProcessThatAdvancesIt(t *testing.T) {
 		}
 	}
 	after := h.holds(store)
-	require.Equal(t, events.RolloutDone, after.Rollout.State)
-	require.Equal(t, []events.Share{{Version: d.Worker.Version, Percent: 100}}, after.Split)
+	require.Equal(t, workers.RolloutDone, after.Rollout.State)
+	require.Equal(t, []workers.Share{{Version: d.Worker.Version, Percent: 100}}, after.Split)
 	require.Equal(t, d.Deployment.Number+2, after.Number, "each step was made once")
 	require.Eventually(t, func() bool { // also where it was not known yet when the last step was made
 		return h.reply(h.send(events.Task, "acme/w", "{}")).Version == d.Worker.Version
@@ -246,7 +247,7 @@ func TestRollbackUnderLoadLosesNoEvent(t *testing.T) {
 	store, versions := h.workers(), []string{v1.Version}
 	for way, request := range map[string]deploy.Request{
 		"everything": {}, "a share": {Percent: 50},
-		"a rollout": {Steps: []events.Step{{Percent: 50, For: events.Millis(time.Hour)}}},
+		"a rollout": {Steps: []workers.Step{{Percent: 50, For: workers.Millis(time.Hour)}}},
 	} {
 		d := h.begin(slow(way), request)
 		versions = append(versions, d.Worker.Version)
@@ -263,7 +264,7 @@ func TestRollbackUnderLoadLosesNoEvent(t *testing.T) {
 			false, deploy.Note{}))
 		require.NoError(t, err)
 		require.True(t, changed)
-		require.Equal(t, []events.Share{{Version: v1.Version, Percent: 100}}, back.Split)
+		require.Equal(t, []workers.Share{{Version: v1.Version, Percent: 100}}, back.Split)
 		require.Nil(t, back.Rollout)
 		h.inEffect(deploy.Deployed{Worker: v1, Deployment: back})
 		for range 10 {

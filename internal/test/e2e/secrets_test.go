@@ -21,6 +21,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
@@ -73,7 +74,7 @@ func (h *testFleet) answers(target, want string) {
 }
 
 // deployUnchecked stores a version, and does not wait for it.
-func (h *testFleet) deployUnchecked(owner, name, code string, spec events.Spec) *events.Worker {
+func (h *testFleet) deployUnchecked(owner, name, code string, spec workers.Spec) *workers.Worker {
 	h.t.Helper()
 	store, err := deploy.Open(context.Background(), h.js, deploy.Config{})
 	require.NoError(h.t, err)
@@ -109,7 +110,7 @@ func TestSecretsReachRunningWorkers(t *testing.T) {
 	t.Parallel()
 	key, _ := newKey(t)
 	h := openFleet(t, withKey(key))
-	for _, mode := range events.Modes {
+	for _, mode := range workers.Modes {
 		name := "w-" + string(mode)
 		target := "acme/" + name
 		h.secret("acme", "KEY", "of the owner")
@@ -144,7 +145,7 @@ func TestAVersionWaitsForItsSecrets(t *testing.T) {
 	key, recipient := newKey(t)
 	h := openFleet(t, withKey(key))
 	h.deploy("acme", "w", `export default { fetch: () => new Response("without") }`)
-	w := h.deployUnchecked("acme", "w", keyWorker, events.Spec{Secrets: []string{"KEY"}})
+	w := h.deployUnchecked("acme", "w", keyWorker, workers.Spec{Secrets: []string{"KEY"}})
 	require.Eventually(t, func() bool { return len(h.fleet.Stats().Secrets.Held) == 1 }, patience, time.Millisecond)
 	require.Equal(t, "deployment 2 of acme/w is not in effect: version "+w.Version+": secret KEY of acme/w is not set",
 		h.fleet.Stats().Secrets.Held[0])
@@ -217,7 +218,7 @@ func TestAProcessWithoutTheKey(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "warning: processes that have no PINWHEEL_SECRETS_KEY, or do not tell: ")
 	require.NotContains(t, out+errs, "value")
-	w := h.deployUnchecked("acme", "w", keyWorker, events.Spec{Secrets: []string{"KEY"}})
+	w := h.deployUnchecked("acme", "w", keyWorker, workers.Spec{Secrets: []string{"KEY"}})
 	require.Eventually(t, func() bool { return slices.Contains(h.versions("acme/w", 2), w.Version) }, patience,
 		time.Millisecond)
 	require.Eventually(t, func() bool { return len(without.fleet.Stats().Secrets.Held) == 1 }, patience, time.Millisecond)

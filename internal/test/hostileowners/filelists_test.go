@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
@@ -69,7 +69,7 @@ func (s site) deploy(worker, list string) (refused string) {
 	id, parts, sum := s.body(code)
 	return s.ask("versions.deploy", control.DeployVersion{
 		WorkerName: control.WorkerName{Worker: worker}, File: "w.js",
-		Spec:   events.Spec{Assets: &events.Assets{Directory: "dist", Files: hashOf(list)}},
+		Spec:   workers.Spec{Assets: &workers.Assets{Directory: "dist", Files: hashOf(list)}},
 		Bundle: control.UploadedBundle{ID: id, Parts: parts, Code: len(code), SHA256: sum},
 	})
 }

@@ -16,12 +16,12 @@ import (
 // root is the directory of the module.
 const root = "../../.."
 
-// lines are what the kind takes in existing files: a field of events.Bindings, its row in bindingKinds, and its line in
-// internal/env/bindings.New. Each stands before the line that begins with before.
+// lines are what the kind takes in existing files: a field of workers.Bindings, its row in bindingKinds, and its line
+// in internal/env/bindings.New. Each stands before the line that begins with before.
 var lines = []struct{ file, before, line string }{
-	{"events/bindings.go", "\tNATS map[string]NATSSubjects ", "\tCounters map[string]string `json:\"counters,omitempty\"`"},
+	{"events/workers/bindings.go", "\tNATS map[string]NATSSubjects ", "\tCounters map[string]string `json:\"counters,omitempty\"`"},
 	{
-		"events/bindings.go", "\t{BindingNATS, ",
+		"events/workers/bindings.go", "\t{BindingNATS, ",
 		"\t{\"counters\", \"counter\", func(b *Bindings) values { return (*textValues)(&b.Counters) }, names(\"counters\", \"counter\"), 4, Budget{50, 2}},",
 	},
 	{"internal/env/bindings/bindings.go", "\t\tevents.BindingNATS:", "\t\tBindingCounters: {newCounters(of).method, \"Counter\"},"},

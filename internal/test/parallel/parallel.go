@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const (
@@ -31,4 +31,4 @@ func AtOnce(n int) {
 
 // RaiseCPU gives handlers that set no limit 500 ms of CPU time in place of 50. On a busy machine, and with the race
 // detector, calls of the host take some of it. TestMain calls it.
-func RaiseCPU() { events.DefaultLimits.CPU = events.Millis(500 * time.Millisecond) }
+func RaiseCPU() { workers.DefaultLimits.CPU = workers.Millis(500 * time.Millisecond) }

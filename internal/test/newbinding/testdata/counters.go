@@ -9,13 +9,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
 // BindingCounters is the kind of a counter.
-const BindingCounters events.BindingKind = "counters"
+const BindingCounters workers.BindingKind = "counters"
 
 // counters has a stream of counters for each owner. nats-server adds.
 type counters struct {

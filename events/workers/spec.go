@@ -1,10 +1,13 @@
-package events
+package workers
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Spec says how a worker is to be run. It is what a manifest says, what a stored version holds, and what every room
@@ -14,13 +17,13 @@ import (
 type Spec struct {
 	Mode Mode `json:"mode,omitempty"`
 	Bindings
-	Limits     Limits     `json:"limits"`
-	Retries    Retries    `json:"retries"`
-	Lifetime   Lifetime   `json:"lifetime,omitzero"`      // of mode Persistent only
-	OnDead     *DeadHook  `json:"onDeadLetter,omitempty"` // gets the worker's dead letters; nil = none
-	Idempotent bool       `json:"idempotent,omitempty"`   // a successful event never runs again: its stored result answers
-	Schedules  []Schedule `json:"schedules,omitempty"`    // when its scheduled handler runs by itself
-	Secrets    []string   `json:"secrets,omitempty"`      // env.NAME is the value of this secret, which is stored elsewhere
+	Limits     Limits           `json:"limits"`
+	Retries    Retries          `json:"retries"`
+	Lifetime   Lifetime         `json:"lifetime,omitzero"`      // of mode Persistent only
+	OnDead     *events.DeadHook `json:"onDeadLetter,omitempty"` // gets the worker's dead letters; nil = none
+	Idempotent bool             `json:"idempotent,omitempty"`   // a successful event never runs again: its stored result answers
+	Schedules  []Schedule       `json:"schedules,omitempty"`    // when its scheduled handler runs by itself
+	Secrets    []string         `json:"secrets,omitempty"`      // env.NAME is the value of this secret, which is stored elsewhere
 	// Concurrency is how many events of the worker may run at once in all processes together; 0 = as many as its owner's.
 	Concurrency int `json:"concurrency,omitempty"`
 	// Batch bounds the batches of a queue handler; nil = the defaults.
@@ -91,7 +94,7 @@ func (s Spec) validateSecrets() error {
 		return fmt.Errorf("secrets has %d: at most %d are allowed", len(s.Secrets), MaxSecrets)
 	}
 	for i, name := range s.Secrets {
-		if err := CheckEnvName(name); err != nil {
+		if err := events.CheckEnvName(name); err != nil {
 			return fmt.Errorf("secrets[%d] %w", i, err)
 		}
 		if slices.Index(s.Secrets, name) < i {
@@ -207,4 +210,62 @@ func (l Lifetime) Validate() error {
 		}
 	}
 	return nil
+}
+
+// Trace says what a worker tells others of its traces.
+type Trace struct {
+	// Propagate are the hosts to which subrequests of a sampled event take traceparent and tracestate: api.example.com, or
+	// *.example.com for every host below example.com.
+	Propagate []string `json:"propagate,omitempty"`
+}
+
+// maxPropagate is the largest number of hosts in Trace.Propagate.
+const maxPropagate = 32
+
+// Propagates reports whether a host, as a URL has it, is one of Propagate.
+func (t *Trace) Propagates(host string) bool {
+	if t == nil {
+		return false
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if strings.Contains(host, ":") { // IPv6
+		host = "[" + host + "]"
+	}
+	for _, p := range t.Propagate {
+		if below, ok := strings.CutPrefix(p, "*"); ok && len(host) > len(below) && strings.HasSuffix(host, below) ||
+			host == p {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Trace) validate() error {
+	if t == nil {
+		return nil
+	}
+	if len(t.Propagate) > maxPropagate {
+		return fmt.Errorf("trace.propagate has %d: at most %d are allowed", len(t.Propagate), maxPropagate)
+	}
+	for i, p := range t.Propagate {
+		host := strings.TrimPrefix(p, "*.")
+		if !isHostPattern(host) && !isIPv6(p) {
+			return fmt.Errorf("trace.propagate[%d] is %q: it is a host in lower case like api.example.com, or *.example.com for every host below it", i, p)
+		}
+	}
+	return nil
+}
+
+// isHostPattern reports whether a host, or what follows *., may be propagated to. It has no port.
+func isHostPattern(host string) bool {
+	return host != "" && len(host) <= 253 && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" &&
+		host[0] != '.'
+}
+
+// isIPv6 reports whether p is an address as URLs have it: in brackets, and as short as it can be.
+func isIPv6(p string) bool {
+	inner, ok := strings.CutPrefix(p, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	a, err := netip.ParseAddr(inner)
+	return ok && closed && err == nil && a.Is6() && a.String() == inner
 }

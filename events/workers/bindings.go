@@ -1,11 +1,12 @@
-package events
+package workers
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Bindings are what a worker finds in env. Each kind of binding is a map from the name in env to a value.
@@ -157,7 +158,6 @@ func (n *soleName) set(values map[string]string) {
 
 const (
 	// maxEnvName is the longest name in env, bytes.
-	maxEnvName = 128
 	// maxVars bounds all vars of a worker together, bytes: every process gets them with every version.
 	maxVars = 128 << 10
 )
@@ -225,7 +225,7 @@ func (b Bindings) Validate() error {
 	for i, k := range bindingKinds {
 		values := k.of(&b).get()
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if err := CheckEnvName(name); err != nil {
+			if err := events.CheckEnvName(name); err != nil {
 				return fmt.Errorf("%s.%w", k.kind, err)
 			}
 			for _, other := range bindingKinds[i+1:] {
@@ -240,16 +240,6 @@ func (b Bindings) Validate() error {
 	}
 	return nil
 }
-
-// CheckEnvName returns an error that begins with name, and says what is allowed, when name cannot be a name in env.
-func CheckEnvName(name string) error {
-	if !envName.MatchString(name) || len(name) > maxEnvName {
-		return fmt.Errorf("%s is no name in env: it is A-Z a-z 0-9 _, not a digit first, at most %d bytes", name, maxEnvName)
-	}
-	return nil
-}
-
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func checkVars(values map[string]string) error {
 	total := 0
@@ -275,7 +265,7 @@ func checkJSON(values map[string]string) error {
 func names(kind BindingKind, noun string) func(values map[string]string) error {
 	return func(values map[string]string) error {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if err := CheckName(noun, values[name]); err != nil {
+			if err := events.CheckName(noun, values[name]); err != nil {
 				return fmt.Errorf("%s.%s is no %s: %w", kind, name, noun, err)
 			}
 		}
@@ -285,7 +275,7 @@ func names(kind BindingKind, noun string) func(values map[string]string) error {
 
 func checkServices(values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if _, err := ParseServiceTarget(values[name]); err != nil {
+		if _, err := events.ParseServiceTarget(values[name]); err != nil {
 			return fmt.Errorf("services.%s is no service, which is WORKER or WORKER#ENTRYPOINT: %w", name, err)
 		}
 	}

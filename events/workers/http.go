@@ -1,4 +1,4 @@
-package events
+package workers
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // HTTP says how a worker answers HTTP requests.
@@ -184,7 +186,7 @@ func wrongPublicPath(path string) string {
 		return "it has no segment . or .."
 	}
 	for segment := range strings.SplitSeq(literal[1:], "/") {
-		if name, ok := strings.CutPrefix(segment, ":"); ok && CheckEnvName(name) != nil {
+		if name, ok := strings.CutPrefix(segment, ":"); ok && events.CheckEnvName(name) != nil {
 			return fmt.Sprintf("segment %s is a colon and a name of A-Z a-z 0-9 _", segment)
 		}
 		if !pathChars.MatchString(segment) {
@@ -337,6 +339,41 @@ func (p Policy) MayRoute(h *HTTP) error {
 		if err != nil {
 			return fmt.Errorf("http.routes[%d] is %s: %w", i, text, err)
 		}
+	}
+	return nil
+}
+
+// RequestLog says which lines about HTTP requests the output of a worker has.
+type RequestLog struct {
+	Level RequestLevel `json:"level,omitempty" manifest:"short"`
+	// RequestBody and ResponseBody: the lines have the beginnings of the bodies.
+	RequestBody  bool `json:"requestBody,omitempty"`
+	ResponseBody bool `json:"responseBody,omitempty"`
+}
+
+// RequestLevel says which requests have a line, and what is in it.
+type RequestLevel string
+
+// The levels. The zero RequestLevel means RequestsStandard.
+const (
+	RequestsNone     RequestLevel = "none"     // no lines
+	RequestsMinimal  RequestLevel = "minimal"  // requests whose response has a status from 500
+	RequestsStandard RequestLevel = "standard" // all requests
+	RequestsFull     RequestLevel = "full"     // all requests, with query and headers
+)
+
+// RequestLevels are all levels.
+var RequestLevels = [...]RequestLevel{RequestsNone, RequestsMinimal, RequestsStandard, RequestsFull}
+
+// Wants reports whether a request whose response has this status has a line. l may be nil.
+func (l *RequestLog) Wants(status int) bool {
+	return l != nil && l.Level != RequestsNone && (l.Level != RequestsMinimal || status >= 500)
+}
+
+func (l *RequestLog) validate() error {
+	if l != nil && l.Level != "" && !slices.Contains(RequestLevels[:], l.Level) {
+		return fmt.Errorf("http.log.level is %q: it is one of %s, %s, %s, %s", l.Level, RequestsNone, RequestsMinimal, RequestsStandard,
+			RequestsFull)
 	}
 	return nil
 }

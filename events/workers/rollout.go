@@ -1,4 +1,4 @@
-package events
+package workers
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Rollout gives a new version its share in steps. The processes of the fleet carry it out.
@@ -82,7 +84,7 @@ func (r *Rollout) Validate() error {
 	if f := r.Guard.Failures; f != 0 && CheckPercent(f) != nil {
 		return fmt.Errorf("guard.failures is %v %%: it is above 0, at most 100, with at most two digits after the point", f)
 	}
-	return CheckText("reason", r.Reason, MaxNote)
+	return events.CheckText("reason", r.Reason, events.MaxNote)
 }
 
 // ParseSteps reads steps as a command has them: "10%,50%@20s". A step without a time holds as long as the next one that

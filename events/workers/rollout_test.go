@@ -1,4 +1,4 @@
-package events_test
+package workers_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // everything is how many places the keys of a worker have.
@@ -21,13 +21,13 @@ func FuzzParsePercent(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := events.ParsePercent(text)
+		p, err := workers.ParsePercent(text)
 		if err != nil {
 			require.NotEmpty(t, err.Error())
 			return
 		}
 		isShare(t, p)
-		again, err := events.ParsePercent(fmt.Sprintf("%v%%", p))
+		again, err := workers.ParsePercent(fmt.Sprintf("%v%%", p))
 		require.NoError(t, err)
 		require.Equal(t, p, again)
 	})
@@ -35,12 +35,12 @@ func FuzzParsePercent(f *testing.F) {
 
 // isShare checks that a percentage is a share of the keys that a deployment can have, beside one that has the rest.
 func isShare(t *testing.T, p float64) {
-	require.NoError(t, events.CheckPercent(p))
-	n := events.Points(p)
+	require.NoError(t, workers.CheckPercent(p))
+	n := workers.Points(p)
 	require.True(t, n >= 1 && n <= everything, "%v has %d points", p, n)
 	require.Equal(t, p == 100, n == everything, "%v", p)
 	if p < 100 {
-		require.NoError(t, events.CheckPercent(float64(everything-n)/100))
+		require.NoError(t, workers.CheckPercent(float64(everything-n)/100))
 	}
 }
 
@@ -52,12 +52,12 @@ func FuzzParseSteps(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		steps, err := events.ParseSteps(text)
+		steps, err := workers.ParseSteps(text)
 		if err != nil {
 			require.NotEmpty(t, err.Error())
 			return
 		}
-		require.True(t, len(steps) >= 1 && len(steps) <= events.MaxSteps)
+		require.True(t, len(steps) >= 1 && len(steps) <= workers.MaxSteps)
 		var parts []string
 		for i, s := range steps {
 			isShare(t, s.Percent)
@@ -66,13 +66,13 @@ func FuzzParseSteps(f *testing.F) {
 			require.True(t, s.For.Duration() >= time.Second && s.For.Duration() <= 7*24*time.Hour, "%s", s.For.Duration())
 			parts = append(parts, fmt.Sprintf("%v%%@%s", s.Percent, s.For.Duration()))
 		}
-		again, err := events.ParseSteps(strings.Join(parts, ","))
+		again, err := workers.ParseSteps(strings.Join(parts, ","))
 		require.NoError(t, err)
 		require.Equal(t, steps, again)
 		// It is stored as JSON, in whole milliseconds.
-		text2, err := json.Marshal(events.Rollout{ID: 1, Steps: steps, State: events.RolloutRunning})
+		text2, err := json.Marshal(workers.Rollout{ID: 1, Steps: steps, State: workers.RolloutRunning})
 		require.NoError(t, err)
-		var stored events.Rollout
+		var stored workers.Rollout
 		require.NoError(t, json.Unmarshal(text2, &stored))
 		require.NoError(t, stored.Validate())
 	})
@@ -84,18 +84,18 @@ func FuzzParseGuard(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		g, err := events.ParseGuard(text)
+		g, err := workers.ParseGuard(text)
 		if err != nil {
 			require.Zero(t, g)
 			require.NotEmpty(t, err.Error())
 			return
 		}
 		isShare(t, g.Failures)
-		again, err := events.ParseGuard(fmt.Sprintf("failures<%v%%", g.Failures))
+		again, err := workers.ParseGuard(fmt.Sprintf("failures<%v%%", g.Failures))
 		require.NoError(t, err)
 		require.Equal(t, g, again)
-		require.NotEmpty(t, g.Bad(events.Runs{Ended: 100, Failed: 100}, false), "a guard that nothing fails guards nothing")
-		require.Empty(t, g.Bad(events.Runs{Ended: 100}, true))
+		require.NotEmpty(t, g.Bad(workers.Runs{Ended: 100, Failed: 100}, false), "a guard that nothing fails guards nothing")
+		require.Empty(t, g.Bad(workers.Runs{Ended: 100}, true))
 	})
 }
 
@@ -103,17 +103,17 @@ func FuzzParseGuard(f *testing.F) {
 func TestSharesThatRoundAway(t *testing.T) {
 	t.Parallel()
 	for _, p := range []float64{1e-9, 99.9999999999} {
-		require.ErrorContains(t, events.CheckPercent(p), "it is above 0, at most 100")
+		require.ErrorContains(t, workers.CheckPercent(p), "it is above 0, at most 100")
 	}
 	for _, p := range []float64{0.01, 0.1 + 0.2, 12.5, 99.99, 100} {
-		require.NoError(t, events.CheckPercent(p))
+		require.NoError(t, workers.CheckPercent(p))
 	}
 }
 
 func TestAStepOfNoTimeIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, hold := range []string{"0s", "-5m", "1ms"} {
-		_, err := events.ParseSteps("10%@" + hold)
+		_, err := workers.ParseSteps("10%@" + hold)
 		require.ErrorContains(t, err, "steps[0] holds for")
 		require.ErrorContains(t, err, "it is 1s to 168h0m0s")
 	}

@@ -1,9 +1,11 @@
-package events
+package workers
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Assets says which files of a worker answer HTTP requests. The files are stored beside the worker.
@@ -68,7 +70,7 @@ func (a *Assets) validate() error {
 		}
 	}
 	if a.Binding != "" {
-		if err := CheckEnvName(a.Binding); err != nil {
+		if err := events.CheckEnvName(a.Binding); err != nil {
 			return fmt.Errorf("assets.binding %w", err)
 		}
 	}

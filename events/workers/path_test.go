@@ -1,4 +1,4 @@
-package events_test
+package workers_test
 
 import (
 	"net/url"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // Each way to write a path, with what the handler sees, what decides, and the file that can be there.
@@ -47,21 +47,21 @@ func TestPaths(t *testing.T) {
 		"/.../x":              {"/.../x", "/.../x", "/.../x"},
 		"/x/%2e%2e%2e/y":      {"/x/%2e%2e%2e/y", "/x/.../y", "/x/.../y"},
 	} {
-		p := events.NewPath(path)
+		p := workers.NewPath(path)
 		file, ok := p.File()
 		if !ok {
 			file = none
 		}
 		require.Equal(t, want, [3]string{p.URL(), p.Canonical(), file}, path)
 	}
-	require.False(t, events.PublicPaths{"GET": {"/*"}}.Match("GET", events.Path{}), "the zero Path is none")
+	require.False(t, workers.PublicPaths{"GET": {"/*"}}.Match("GET", workers.Path{}), "the zero Path is none")
 
-	below, ok := events.NewPath("/%73hop/%61pi/x").Below("/shop/a%70i")
+	below, ok := workers.NewPath("/%73hop/%61pi/x").Below("/shop/a%70i")
 	require.True(t, ok)
-	require.Equal(t, events.NewPath("/x"), below)
+	require.Equal(t, workers.NewPath("/x"), below)
 	for path, want := range map[string]bool{"/shop": true, "/shop/": true, "/shopx": false, "/": false,
 		"/x/../shop/y": true, "/shop/../y": false, "//shop": false, "/shop%2fx": false} {
-		_, ok := events.NewPath(path).Below("/shop")
+		_, ok := workers.NewPath(path).Below("/shop")
 		require.Equal(t, want, ok, path)
 	}
 }
@@ -84,9 +84,9 @@ func TestPatternsOfPaths(t *testing.T) {
 		{"/docs/a%2fb", "/docs/a%2fb", false}, {"/%3aid", "/x", false}, {"/%3aid", "/:id", true}, {"/*", "/%2f", false},
 		{"/*", "/", true}, {"/a%2a", "/a*", true},
 	} {
-		got := events.PublicPaths{"*": {c.pattern}}.Match("GET", events.NewPath(c.path))
+		got := workers.PublicPaths{"*": {c.pattern}}.Match("GET", workers.NewPath(c.path))
 		require.Equal(t, c.want, got, "%s %s", c.pattern, c.path)
-		require.Equal(t, c.want, (&events.Assets{WorkerFirst: []string{c.pattern}}).First(events.NewPath(c.path)), "%s %s",
+		require.Equal(t, c.want, (&workers.Assets{WorkerFirst: []string{c.pattern}}).First(workers.NewPath(c.path)), "%s %s",
 			c.pattern, c.path)
 	}
 }
@@ -97,9 +97,9 @@ func FuzzPaths(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		p := events.NewPath(path)
-		require.Equal(t, p.URL(), events.NewPath(p.URL()).URL(), "a URL parser finds nothing to change")
-		require.Equal(t, p.Canonical(), events.NewPath(p.Canonical()).Canonical())
+		p := workers.NewPath(path)
+		require.Equal(t, p.URL(), workers.NewPath(p.URL()).URL(), "a URL parser finds nothing to change")
+		require.Equal(t, p.Canonical(), workers.NewPath(p.Canonical()).Canonical())
 		require.True(t, strings.HasPrefix(p.Canonical(), "/"))
 		require.Equal(t, strings.Count(p.URL(), "/"), strings.Count(p.Canonical(), "/"))
 		file, ok := p.File()
@@ -110,7 +110,7 @@ func FuzzPaths(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, decoded, file)
 		require.Equal(t, strings.Count(p.URL(), "/"), strings.Count(file, "/"))
-		require.False(t, events.DotSegment(file) && !strings.Contains(file, "%"))
-		require.Equal(t, p.Canonical(), events.PathOfFile(file).Canonical())
+		require.False(t, workers.DotSegment(file) && !strings.Contains(file, "%"))
+		require.Equal(t, p.Canonical(), workers.PathOfFile(file).Canonical())
 	})
 }

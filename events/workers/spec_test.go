@@ -1,10 +1,12 @@
-package events
+package workers
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/stretchr/testify/require"
 )
 
@@ -72,7 +74,7 @@ func TestSpec(t *testing.T) {
 		"limits.heapMB is 7: it is 8 to 512":                             {Limits: Limits{HeapMB: 7}},
 		"retries.factor is 0.5: it is 1 to 10":                           {Retries: Retries{Factor: 0.5}},
 		"lifetime.idleMs is 1: it is 10 to 2592000000":                   {Mode: Persistent, Lifetime: Lifetime{Idle: Millis(time.Millisecond)}},
-		"onDeadLetter has either a worker or a subject":                  {OnDead: &DeadHook{}},
+		"onDeadLetter has either a worker or a subject":                  {OnDead: &events.DeadHook{}},
 		`schedules[1].name is "d": schedules[0] has that name`:           {Schedules: []Schedule{daily, daily}},
 		"schedules has 101: at most 100 are allowed":                     {Schedules: make([]Schedule, 101)},
 		"vars.Q is a queue too: a name in env is one thing": {Bindings: Bindings{Vars: map[string]string{"Q": ""},
@@ -81,4 +83,24 @@ func TestSpec(t *testing.T) {
 	} {
 		require.EqualError(t, s.Validate(), want)
 	}
+}
+
+func TestPropagates(t *testing.T) {
+	t.Parallel()
+	trace := &Trace{Propagate: []string{"api.example.com", "*.internal.example.com", "[::1]"}}
+	require.NoError(t, trace.validate())
+	for host, want := range map[string]bool{
+		"api.example.com": true, "API.Example.com.": true, "a.internal.example.com": true, "a.b.internal.example.com": true,
+		"::1": true, "::2": false, "internal.example.com": false, "xinternal.example.com": false, "evil.com": false,
+		"api.example.com.evil.com": false, "": false,
+	} {
+		require.Equal(t, want, trace.Propagates(host), host)
+	}
+	require.False(t, (*Trace)(nil).Propagates("api.example.com"))
+	for _, wrong := range []string{"", "*", "*.", "https://a", "A.example.com", "a b", "a/b", "*.*.com", ".a", "a:*",
+		"api.example.com:8080", "[::1", "::1", "*.[::1]", "[0:0::1]", "[127.0.0.1]"} {
+		err := (&Trace{Propagate: []string{"ok.example.com", wrong}}).validate()
+		require.ErrorContains(t, err, fmt.Sprintf("trace.propagate[1] is %q: it is a host in lower case", wrong))
+	}
+	require.ErrorContains(t, (&Trace{Propagate: make([]string, 33)}).validate(), "trace.propagate has 33: at most 32 are allowed")
 }

@@ -1,8 +1,10 @@
-package events
+package workers
 
 import (
 	"strconv"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Worker is one version of a named handler bundle of an owner. It never changes after its creation, so every thread may
@@ -17,11 +19,11 @@ type Worker struct {
 
 	Spec // what its manifest says
 
-	Handlers  []Kind // kinds that the module has a handler for
-	Queue     bool   // it has a queue handler: tasks come to it in batches
-	Code      string // one ES module, imports bundled
-	File      string // its name in stack traces, for example "hello.js"
-	SourceMap []byte // version 3 JSON; nil = none
+	Handlers  []events.Kind // kinds that the module has a handler for
+	Queue     bool          // it has a queue handler: tasks come to it in batches
+	Code      string        // one ES module, imports bundled
+	File      string        // its name in stack traces, for example "hello.js"
+	SourceMap []byte        // version 3 JSON; nil = none
 
 	DeployedAt time.Time
 
@@ -34,8 +36,8 @@ func (w *Worker) Target() string { return w.Owner + "/" + w.Name }
 
 // Handlers are what a module handles.
 type Handlers struct {
-	Kinds []Kind // of events
-	Queue bool   // tasks come in batches, to the queue handler
+	Kinds []events.Kind // of events
+	Queue bool          // tasks come in batches, to the queue handler
 	// Entrypoints: the module exports classes that extend WorkerEntrypoint. Other workers may call their methods.
 	Entrypoints bool
 }
@@ -71,7 +73,7 @@ func (i Installation) Version(version string) *Worker {
 
 // Of returns the version that runs e, or nil. e.Version is a whole version, its number, or an alias. Without it, the
 // split decides.
-func (i Installation) Of(e *Event) *Worker {
+func (i Installation) Of(e *events.Event) *Worker {
 	if e.Version == "" {
 		if c := i.Deployment.Candidate(); c.Version != "" && e.SplitPoint() < Points(c.Percent) {
 			return i.Version(c.Version)

@@ -1,16 +1,14 @@
-package events
+package workers
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"time"
-	"unicode/utf8"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Deployment says which versions of a worker run its events.
@@ -45,36 +43,14 @@ type Share struct {
 // Bounds of a deployment.
 const (
 	MaxAliases = 32
-	MaxNote    = 1000 // bytes of a message
-	MaxTag     = 100  // bytes
+	MaxTag     = 100 // bytes
 )
 
 // StepDelay is the time between the storing of a rollout's step and the first event that runs by it.
 const StepDelay = 2 * time.Second
 
-// splitPoints is how many parts all keys of a worker are divided into.
-const splitPoints = 10_000
-
-// SplitPoint is the place of a key among those of a worker, 0 to 9999: the first eight bytes of the SHA-256 of
-// "owner/worker", a zero byte and the key, as a big-endian number, modulo 10000. The new version of a split has the
-// keys whose place is below its percentage times 100. So each attempt and each process chooses alike, and a higher
-// percentage takes no key away from it.
-func SplitPoint(owner, worker, key string) int {
-	var room [256]byte
-	text := append(room[:0], owner...)
-	text = append(text, '/')
-	text = append(text, worker...)
-	text = append(text, 0)
-	text = append(text, key...)
-	sum := sha256.Sum256(text)
-	return int(binary.BigEndian.Uint64(sum[:8]) % splitPoints)
-}
-
 // Points is the number of keys' places that a percentage has.
-func Points(percent float64) int { return int(math.Round(percent * splitPoints / 100)) }
-
-// SplitPoint is the place of the event among the keys of its worker.
-func (e *Event) SplitPoint() int { return SplitPoint(e.Owner, e.Worker, cmp.Or(e.VersionKey, e.ID)) }
+func Points(percent float64) int { return int(math.Round(percent * events.SplitPoints / 100)) }
 
 // Base is the version that has all events but those of a new one; "" = no version is active.
 func (d Deployment) Base() string {
@@ -165,10 +141,10 @@ func (d Deployment) Validate() error {
 			return fmt.Errorf("rollout.%w", err)
 		}
 	}
-	if err := CheckText("by", d.By, MaxNote); err != nil {
+	if err := events.CheckText("by", d.By, events.MaxNote); err != nil {
 		return err
 	}
-	return CheckText("message", d.Message, MaxNote)
+	return events.CheckText("message", d.Message, events.MaxNote)
 }
 
 func checkSplit(what string, split []Share) error {
@@ -188,8 +164,8 @@ func checkSplit(what string, split []Share) error {
 		}
 		points += Points(s.Percent)
 	}
-	if len(split) > 0 && points != splitPoints {
-		return fmt.Errorf("%s has %v %% in all: it has 100", what, float64(points)*100/splitPoints)
+	if len(split) > 0 && points != events.SplitPoints {
+		return fmt.Errorf("%s has %v %% in all: it has 100", what, float64(points)*100/events.SplitPoints)
 	}
 	return nil
 }
@@ -198,16 +174,8 @@ func checkSplit(what string, split []Share) error {
 // everything, is none.
 func CheckPercent(p float64) error {
 	if !(p > 0 && p <= 100) || math.Abs(p*100-math.Round(p*100)) > 1e-6 || Points(p) == 0 ||
-		p < 100 && Points(p) == splitPoints {
+		p < 100 && Points(p) == events.SplitPoints {
 		return fmt.Errorf("percentage %v: it is above 0, at most 100, with at most two digits after the point", p)
-	}
-	return nil
-}
-
-// CheckText checks a text that people write about a version or a deployment.
-func CheckText(what, text string, most int) error {
-	if len(text) > most || !utf8.ValidString(text) {
-		return fmt.Errorf("%s has %d bytes: it is UTF-8 of at most %d", what, len(text), most)
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
-package events
+package workers
 
 import (
 	"cmp"
 	"fmt"
 	"reflect"
+
+	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Policy is what an owner may use, beside other owners. A zero field means the value in the process's configuration.
@@ -119,7 +121,7 @@ func (p Policy) Validate() error {
 		}
 	}
 	if p.Group != "" {
-		if err := CheckName("group", p.Group); err != nil {
+		if err := events.CheckName("group", p.Group); err != nil {
 			return err
 		}
 	}
