@@ -134,19 +134,40 @@ var house = map[string]room{
 	"dispatch": {pure: true, rooms: []string{"events/workers", "events", "events/lifecycle", "internal/lib/guard"},
 		libs: []string{libBackoff, libProm, libZerolog}},
 	"isolates": {
-		rooms: []string{"events/workers",
-			"events", "events/lifecycle", "internal/process/crashnote", "internal/lib/guard", "isolates/bindings",
-			"isolates/egress", "isolates/offload", "isolates/offload/charset", "isolates/offload/subtle", "isolates/pipe",
-			"isolates/v8x", "internal/lib/sourcemap"},
-		libs: []string{"github.com/gorilla/websocket", libProm, "golang.org/x/net/idna", "golang.org/x/sys/unix",
-			"rogchap.com/v8go"},
-		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild},
+		rooms: []string{"events", "events/lifecycle", "events/workers", "internal/process/crashnote",
+			"internal/lib/guard", "isolates/bindings",
+			"isolates/ask", "isolates/codecache", "isolates/egress", "isolates/hostcalls", "isolates/js", "isolates/offload",
+			"isolates/owners", "isolates/pipe", "isolates/prewarm", "isolates/stacks", "isolates/stats", "isolates/timers",
+			"isolates/v8x", "internal/lib/perowner"},
+		libs:  []string{libProm, "golang.org/x/sys/unix", "rogchap.com/v8go"},
+		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild, "github.com/gorilla/websocket"},
 	},
+	// What the JavaScript of a run asks of Go. It knows the run by an interface.
+	"isolates/hostcalls": {
+		rooms: []string{"events", "events/lifecycle", "events/workers", "internal/lib/guard", "isolates/bindings",
+			"isolates/egress",
+			"isolates/js", "isolates/offload", "isolates/offload/subtle", "isolates/pipe", "isolates/v8x"},
+		libs: []string{"github.com/gorilla/websocket", libProm},
+	},
+	// Parts of isolates that know neither runs nor threads.
+	"isolates/ask": {
+		rooms: []string{"internal/lib/guard", "isolates/js", "isolates/offload/charset", "isolates/offload/subtle",
+			"isolates/v8x"},
+		libs: []string{"golang.org/x/net/idna"},
+	},
+	"isolates/codecache": {pure: true, rooms: []string{"events/workers"}},
+	"isolates/prewarm": {rooms: []string{"events/workers", "isolates/v8x"}, libs: []string{"golang.org/x/sys/unix"},
+		tests: []string{"isolates/js"}},
+	"isolates/stats":  {rooms: []string{"isolates/codecache", "isolates/prewarm"}},
+	"isolates/owners": {pure: true, rooms: []string{"events/workers"}},
+	"isolates/stacks": {rooms: []string{"events/workers", "internal/lib/guard", "internal/lib/sourcemap", "isolates/js"}},
+	"isolates/timers": {pure: true},
 	// Go halves of the bindings in env.
 	"isolates/bindings": {
 		rooms: []string{"events", "events/lifecycle", "events/workers", "isolates/egress", "isolates/v8x"}},
 	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
 	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard"}, libs: []string{"github.com/gorilla/websocket"}},
+	"isolates/js":     {rooms: []string{"isolates/v8x"}},
 	"isolates/pipe":   {pure: true, rooms: []string{"events"}},
 	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
 	// Long operations beside the pinned threads.

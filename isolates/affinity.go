@@ -1,7 +1,6 @@
 package isolates
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
@@ -87,35 +86,5 @@ func (s *affinity) handOver(a *lifecycle.Attempt, t *thread) bool {
 			return true
 		}
 		s.move(h, at, t)
-	}
-}
-
-// CloseContexts has a thread close the contexts of that version of a worker that are its own and in which nothing runs,
-// and report when it has none. It keeps persistent ones. Any goroutine may call it.
-func (p *Pool) CloseContexts(index int, w *workers.Worker) {
-	tenant := p.policies.tenant(w.Owner)
-	p.threads[index].Load().post(func(t *thread) {
-		of := slices.DeleteFunc(slices.Clone(t.heaps.contexts.of(w.Owner, w.Name)), func(jc *jsContext) bool {
-			return !sameVersion(jc.worker, w)
-		})
-		t.heaps.vacate(tenant, discardUnneeded, of)
-		if len(of) == 0 {
-			t.heaps.closed = append(t.heaps.closed, w)
-		}
-	})
-}
-
-// Retire ends the contexts of a worker that was removed. Persistent contexts end as soon as nothing runs in them.
-// Others end if nothing runs in them now. Any goroutine may call it.
-func (p *Pool) Retire(owner, name string) {
-	p.affinity.each(owner, name, func(t *thread, jc *jsContext) { t.persistents.retire(jc, discardRemoved) })
-	tenant := p.policies.tenant(owner)
-	for i := range p.threads {
-		p.threads[i].Load().post(func(t *thread) {
-			if i == 0 {
-				t.heaps.borrowAll(tenant)
-			}
-			t.heaps.vacate(tenant, discardRemoved, t.heaps.contexts.of(owner, name))
-		})
 	}
 }

@@ -83,8 +83,8 @@ func (w *watch) long(t *thread, now time.Time) (r *run, cpu time.Duration, turn 
 // pressed reports whether something other than new events waits for the thread. The thread is in V8, and stays there
 // while its watch is locked.
 func (t *thread) pressed(now time.Time) bool {
-	at := t.timers.next()
-	return t.inbox.full() || len(t.reports) > 0 || len(t.waiting) > 0 || t.queuedCalls.wait() || !at.IsZero() &&
+	at := t.timers.Next()
+	return t.inbox.full() || len(t.out.reports) > 0 || len(t.waiting) > 0 || t.queuedCalls.wait() || !at.IsZero() &&
 		!at.After(now)
 }
 
@@ -116,7 +116,7 @@ func (p *Pool) part(t *thread, w *watch, turn uint64) {
 	iso.away = true
 	if next := t.pending; next.run != nil {
 		call := bytes.Clone(next.call) // the buffer of next.call belongs to the thread
-		iso.later = append(iso.later, queuedCall{run: next.run, do: func(t *thread) { t.turn(next.run, call, next.body) }})
+		iso.later = append(iso.later, queuedCall{run: next.run, do: func() { t.turn(next.run, call, next.body) }})
 	}
 	t.pending = pending{}
 	t.awayTurns++
@@ -133,7 +133,7 @@ func (p *Pool) part(t *thread, w *watch, turn uint64) {
 // lookAway checks a turn that is away. It returns true when the turn needs no further checks. Watchdog only.
 func (p *Pool) lookAway(a awayTurn, now time.Time, parked []int) (gone bool) {
 	if slices.Contains(parked, a.pinned()) && a.lost.CompareAndSwap(false, true) {
-		p.parked.Add(1)
+		p.losses.parked.Add(1)
 		loseAway(p, a, a.watch.parked())
 		return true
 	}
@@ -141,13 +141,13 @@ func (p *Pool) lookAway(a awayTurn, now time.Time, parked []int) (gone bool) {
 		a.kill(stopped)
 	}
 	a.look(now)
-	switch a.stays(now, p.lostAfter) {
+	switch a.stays(now, p.losses.lostAfter) {
 	case overstays:
 		holdOwner(p, a.watch, a.of)
 	case staysForGood:
 		if guilty := a.watch.giveUp(&a.lost); guilty != nil {
-			p.ranAway.Add(1)
-			p.runaways.add(a.watch, nil)
+			p.losses.ranAway.Add(1)
+			p.losses.runaways.add(a.watch, nil)
 			loseAway(p, a, guilty)
 			return true
 		}
@@ -193,7 +193,7 @@ func (a awayTurn) giveUp(guilty *culprit) {
 			t.interrupt(iso)
 			return
 		}
-		r.lost = true
+		r.end.Lost = true
 		t.kill(r, guilty.why)
 		t.flush()
 	})
@@ -202,8 +202,8 @@ func (a awayTurn) giveUp(guilty *culprit) {
 // comeBack returns a turn that was away to the thread, and ends the OS thread that carried it.
 func (t *thread) comeBack(w *watch, x left) {
 	if w.lost.Load() {
-		t.pool.runaways.remove(w)
-		t.pool.back.Add(1)
+		t.pool.losses.runaways.remove(w)
+		t.pool.losses.back.Add(1)
 	}
 	v8x.ForgetThread()
 	w.slot.Free()
@@ -253,7 +253,7 @@ func (iso *isolate) free(p *Pool) {
 	}
 	iso.dead = nil
 	iso.v8.Close()
-	p.lost.Add(-iso.charged)
+	p.memory.lost.Add(-iso.charged)
 }
 
 // postpone keeps a queued call until its isolate is back. It returns false when the isolate is not away.

@@ -169,7 +169,7 @@ func TestTurnThatIsAwayIsLimited(t *testing.T) {
 		require.Equal(t, reason, slow.end.Failure.Reason)
 		require.Equal(t, 1, b.leaves)
 		require.Nil(t, b.run(w2(), task("null")).end.Failure)
-		require.Zero(t, b.pool.ranAway.Load())
+		require.Zero(t, b.pool.losses.ranAway.Load())
 	}
 }
 
@@ -183,10 +183,10 @@ func TestTurnThatComesBackAfterItsThread(t *testing.T) {
 	for !slow.isOver() {
 		require.Nil(t, b.run(quick(), task("null")).end.Failure)
 	}
-	require.EqualValues(t, 1, b.pool.ranAway.Load())
+	require.EqualValues(t, 1, b.pool.losses.ranAway.Load())
 	b.close()
 	awaitRunaways(t, b.pool)
-	require.Eventually(t, func() bool { return b.pool.lost.Load() == 0 }, patience, time.Millisecond,
+	require.Eventually(t, func() bool { return b.pool.memory.lost.Load() == 0 }, patience, time.Millisecond,
 		"its isolate is closed")
 }
 
@@ -201,7 +201,7 @@ func TestTurnThatIsAwayStrays(t *testing.T) {
 		require.Nil(t, b.run(quick(), task("null")).end.Failure)
 	}
 	require.Equal(t, events.ReasonCPU, slow.end.Failure.Reason)
-	require.EqualValues(t, 1, b.pool.ranAway.Load())
+	require.EqualValues(t, 1, b.pool.losses.ranAway.Load())
 	beside.wait(t, beside.ended)
 	require.Nil(t, beside.end.Failure)
 	require.False(t, beside.end.Interrupted, "the thread went on")
@@ -236,7 +236,7 @@ func TestModuleThatLoadsForLong(t *testing.T) {
 func TestModuleThatLoadsForever(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
-		b.pool.loadWall = 200 * time.Millisecond
+		b.pool.load.wall = 200 * time.Millisecond
 		o := b.run(worker("w", `await new Promise((r) => setInterval(() => {}, 10)); export default { task: () => 1 }`), task("null"))
 		require.Equal(t, events.Fail(events.ReasonTimeout, "wall-clock limit of 200ms, while the module was loaded"), o.end.Failure)
 	})

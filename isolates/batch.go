@@ -5,6 +5,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -33,8 +34,8 @@ func encodeBatch(c *v8x.Call, r *run) (bodies []byte) {
 			bodies = e.Body
 		}
 	}
-	c.Reset(opBatch).Number(float64(r.id)).String(r.attempt.Worker.Name).Strings(ids).Numbers(numbers...).Strings(headers).
-		Content()
+	c.Reset(js.OpBatch).Number(float64(r.id)).String(r.attempt.Worker.Name).Strings(ids).Numbers(numbers...).
+		Strings(headers).Content()
 	return bodies
 }
 
@@ -52,14 +53,14 @@ func (r *run) decide(in *v8x.Commands) {
 	if i < 0 || i >= int64(len(r.attempt.Batch)) {
 		return
 	}
-	if r.items == nil {
-		r.items = make([]lifecycle.Item, len(r.attempt.Batch))
+	if r.end.Items == nil {
+		r.end.Items = make([]lifecycle.Item, len(r.attempt.Batch))
 	}
-	if r.items[i].Decision != lifecycle.Undecided {
+	if r.end.Items[i].Decision != lifecycle.Undecided {
 		return
 	}
-	r.items[i] = lifecycle.Item{Decision: what, Delay: time.Duration(min(delay, 1e9) * float64(time.Second))}
+	r.end.Items[i] = lifecycle.Item{Decision: what, Delay: time.Duration(min(delay, 1e9) * float64(time.Second))}
 	if what == lifecycle.Failed {
-		r.items[i].Failure = events.NewFailure(events.Reason(in.Text()), in.Clip(maxText), "")
+		r.end.Items[i].Failure = events.NewFailure(events.Reason(in.Text()), in.Clip(maxText), "")
 	}
 }

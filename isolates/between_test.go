@@ -11,6 +11,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/owners"
 )
 
 // busy is JavaScript that keeps a processor busy for ms milliseconds.
@@ -30,7 +31,7 @@ func intervals(name string, ms int) *workers.Worker {
 // context when they take too much.
 func TestTimersBetweenEventsAreBounded(t *testing.T) {
 	t.Parallel()
-	b := openBench(t, func(p *Pool) { p.budgets.share = 1000 }) // on a busy machine they get less than a tenth
+	b := openBench(t, func(p *Pool) { p.budgets.Share = 1000 }) // on a busy machine they get less than a tenth
 	for i := range 3 {
 		require.Nil(t, b.run(intervals(fmt.Sprint("w", i), 2), task("null")).end.Failure)
 	}
@@ -53,7 +54,7 @@ func TestTimersBetweenEventsAreBounded(t *testing.T) {
 	charged := b.charged["acme"]
 	b.mu.Unlock()
 	require.Greater(t, charged, 900*time.Millisecond)
-	require.Less(t, charged, betweenAtOnce+time.Minute/betweenShare+time.Second)
+	require.Less(t, charged, owners.BetweenAtOnce+time.Minute/owners.BetweenShare+time.Second)
 	require.Greater(t, answered, 20, "they took turns")
 	// A new context has no new budget.
 	require.Nil(t, b.run(intervals("w0", 2), task("null")).end.Failure)
@@ -111,9 +112,9 @@ func TestQueuedCallsTakeTurns(t *testing.T) {
 	add := func(owner string, n int, cost time.Duration) {
 		r := &run{attempt: &lifecycle.Attempt{Worker: &workers.Worker{Owner: owner}}}
 		for range n {
-			th.queuedCalls.add(queuedCall{run: r, do: func(t *thread) {
+			th.queuedCalls.add(queuedCall{run: r, do: func() {
 				order = append(order, owner)
-				t.turned += cost
+				th.turned += cost
 			}})
 		}
 	}
@@ -141,19 +142,4 @@ func TestQueuedCallsTakeTurns(t *testing.T) {
 	require.Len(t, order, 1100)
 	require.Empty(t, th.queuedCalls.ring)
 	require.False(t, th.queuedCalls.forward())
-}
-
-func TestBudgetsRefill(t *testing.T) {
-	t.Parallel()
-	s := budgets{share: betweenShare}
-	now := time.Now()
-	require.True(t, s.take("a", betweenAtOnce, now, 2))
-	require.False(t, s.take("a", time.Millisecond, now, 2))
-	require.True(t, s.take("b", time.Millisecond, now, 2))
-	require.False(t, s.take("a", time.Second, now.Add(time.Second), 2))
-	require.True(t, s.take("a", 100*time.Millisecond, now.Add(6*time.Second), 2))
-	for i := range 100 {
-		s.take(fmt.Sprint(i), 0, now.Add(time.Minute), 2)
-	}
-	require.Less(t, len(s.of), 10, "full ones are forgotten")
 }

@@ -1,14 +1,13 @@
 package isolates
 
 import (
-	"errors"
-	"io"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/pipe"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -55,7 +54,7 @@ func (b *body) grant(t *thread, r *run, upTo int64) {
 	if b.untold.CompareAndSwap(false, true) {
 		r.callRun(t, func(c *v8x.Call) {
 			b.untold.Store(false)
-			c.Reset(opCredit).Number(float64(r.id)).Number(float64(b.upTo.Load()))
+			c.Reset(js.OpCredit).Number(float64(r.id)).Number(float64(b.upTo.Load()))
 		})
 	}
 }
@@ -82,7 +81,7 @@ func (r *run) beginBody(t *thread, head *events.Reply, now time.Time) {
 	r.replied = true
 	head.Duration = now.Sub(r.start)
 	r.body = &body{head: head}
-	t.bodies = append(t.bodies, r)
+	t.out.bodies = append(t.out.bodies, r)
 }
 
 // takeBody takes a piece of the body. Its kind is 0 = more follows, 1 = this is the end, 2 = the body broke off, 3 =
@@ -94,7 +93,7 @@ func (r *run) takeBody(t *thread, in *v8x.Commands) {
 		c.End = true
 	case 2:
 		message, stack := in.Clip(maxText), in.Clip(maxText)
-		c.Failure = events.NewFailure(events.ReasonException, message, t.author(r, stack))
+		c.Failure = events.NewFailure(events.ReasonException, message, r.author(stack))
 	case 3:
 		c.Waits = true
 	}
@@ -109,7 +108,7 @@ func (r *run) addToBody(p *Pool, c events.Chunk) {
 		return
 	}
 	if f := c.Failure; f != nil && !b.left {
-		r.broken = f
+		r.end.Broken = f
 		p.metrics.broken.WithLabelValues(string(f.Reason)).Inc()
 		r.logFailure(p.host, "the body of the response broke off", f)
 	}
@@ -140,7 +139,7 @@ func (r *run) startBody(t *thread) {
 		}
 	}
 	b.parts = nil
-	t.reports = append(t.reports, lifecycle.Report{Attempt: r.attempt, Reply: b.head})
+	t.out.reports = append(t.out.reports, lifecycle.Report{Attempt: r.attempt, Reply: b.head})
 	if b.begin != nil && !b.ended {
 		b.begin()
 	}
@@ -148,11 +147,11 @@ func (r *run) startBody(t *thread) {
 
 // startBodies calls startBody for all replies that began in the turn.
 func (t *thread) startBodies() {
-	for _, r := range t.bodies {
+	for _, r := range t.out.bodies {
 		r.startBody(t)
 	}
-	clear(t.bodies)
-	t.bodies = t.bodies[:0]
+	clear(t.out.bodies)
+	t.out.bodies = t.out.bodies[:0]
 }
 
 // endBody ends a body that its run did not end.
@@ -178,56 +177,9 @@ func firstGrant(e *events.Event) float64 {
 	return float64(min(e.Requester.Credit, firstCredit))
 }
 
-// pullID is the id, among a run's calls, of the read of a part. Ids that JavaScript makes are positive. JavaScript
-// pulls one part at a time.
-const pullID = -1
-
-// pullPart reads the next part of the event's body that has bytes.
-func (r *run) pullPart(t *thread) {
-	parts := r.attempt.Event.Parts
-	if parts == nil || r.calls[pullID] != nil {
-		return
-	}
-	c := r.register(pullID)
-	i, ctx := r.parts, r.callContext()
-	go func() {
-		var part []byte
-		var err error
-		// An empty part is not an answer: the stream asks once, and waits until it gets bytes, the end or an error.
-		for len(part) == 0 && err == nil && (parts.Live || i < parts.N) {
-			if part, err = parts.Read(ctx, i); err == nil {
-				i++
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		n := len(part)
-		if n > 0 {
-			if err = t.pool.hold(r, n); err != nil {
-				part, n = nil, 0
-			}
-		}
-		t.postTo(r, func(t *thread) {
-			defer t.pool.drop(r, n) // also if the turn goes away
-			c.give(t, r, true, func(call *v8x.Call) []byte {
-				r.parts = i
-				call.Reset(opPart).Number(float64(r.id))
-				switch {
-				case err != nil:
-					call.Null().String(err.Error())
-				case n > 0:
-					call.Body()
-				}
-				return part
-			})
-		})
-	}()
-}
-
 // callRun makes a call into a run's JavaScript unless the run is over. Any goroutine may call it.
 func (r *run) callRun(t *thread, encode func(*v8x.Call)) {
-	t.postTo(r, func(t *thread) {
+	r.Later(func() {
 		if r.over {
 			return
 		}
@@ -245,7 +197,7 @@ func (r *run) abort(t *thread, why string) {
 				b.stop()
 			}
 		}
-		c.Reset(opAbort).Number(float64(r.id)).String(why)
+		c.Reset(js.OpAbort).Number(float64(r.id)).String(why)
 	})
 }
 
@@ -275,8 +227,32 @@ func (r *run) heed(t *thread) {
 	for _, h := range [...]*events.Signal{r.attempt.Event.Halt, r.attempt.Halt} {
 		if h != nil {
 			h.On(func() {
-				t.postTo(r, func(t *thread) { t.stop(r, events.ReasonTimeout, "it was told to end") })
+				r.Later(func() { t.stop(r, events.ReasonTimeout, "it was told to end") })
 			})
 		}
 	}
+}
+
+// pipeBody has a source make the body of the reply.
+func (r *run) pipeBody(t *thread, source float64) {
+	b := r.body
+	if !b.waits() || b.sent {
+		return
+	}
+	b.outlet = pipe.NewOutlet(int64(firstGrant(r.attempt.Event)),
+		func(c events.Chunk) func([]byte) error { return b.head.Stream.Offer(c) }, func(err error) {
+			r.callRun(t, func(c *v8x.Call) {
+				switch {
+				case err == nil:
+					r.addToBody(t.pool, events.Chunk{End: true})
+				case b.left:
+					r.addToBody(t.pool, events.Chunk{Failure: events.Fail(events.ReasonException, "AbortError: %s", b.why)})
+				default:
+					r.addToBody(t.pool, events.Chunk{Failure: events.Fail(events.ReasonException, "the source of the body failed: %v",
+						err)})
+				}
+				c.Reset(js.OpPiped).Number(float64(r.id))
+			})
+		})
+	b.begin = func() { b.stop = r.calls.Pipe(source, b.outlet) }
 }

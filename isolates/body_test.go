@@ -404,7 +404,7 @@ func TestGrantsDoNotPileUp(t *testing.T) {
 	t.Parallel()
 	p := newBench(t).pool
 	busy := newThread(p, 0) // which does not run
-	r, b := &run{}, &body{}
+	r, b := &run{thread: busy}, &body{}
 	for i := range int64(100_000) {
 		b.grant(busy, r, i%1000)
 	}

@@ -136,5 +136,5 @@ func TestPolicy(t *testing.T) {
 		require.LessOrEqual(t, n, int64(1))
 	}
 	b.pool.SetPolicy("acme", workers.Policy{})
-	require.Nil(t, b.pool.policies.of("acme"))
+	require.False(t, b.pool.policies.Known("acme"))
 }

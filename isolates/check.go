@@ -44,7 +44,7 @@ func (c *Checker) Close() { c.pool.Close() }
 
 // LostThread reports whether V8 has kept the checker's thread. It is known when Close has returned.
 func (c *Checker) LostThread() bool {
-	return c.pool.parked.Load() > 0 || c.pool.ranAway.Load() > c.pool.back.Load()
+	return c.pool.losses.parked.Load() > 0 || c.pool.losses.ranAway.Load() > c.pool.losses.back.Load()
 }
 
 // Check evaluates the module of w in a fresh context and returns which handlers it has. Of a module with a queue

@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/codecache"
 )
 
 // counting has functions that are compiled only during an event, and reports where it throws.
 var counting = counts + long
 
 // long makes a module large enough for its code to be kept.
-var long = "//" + strings.Repeat("-", leastCode)
+var long = "//" + strings.Repeat("-", codecache.Least)
 
 const counts = `
 let loads = 0;
@@ -97,62 +98,18 @@ func TestBadCodeIsRejected(t *testing.T) {
 	w := owned("acme", counting)
 	b.run(w, task(`{"name":"Ada"}`))
 	other(b)
-	good := b.pool.code.get(w)
+	good := b.pool.code.Get(w)
 	require.NotEmpty(t, good)
 	for name, bad := range map[string][]byte{"cut": good[:len(good)/2], "nonsense": []byte(strings.Repeat("x", 1000)),
 		"tiny": {1}} {
 		t.Run(name, func(t *testing.T) {
 			before := b.pool.Stats().Code.Rejected
-			b.pool.code.put(w, bad)
+			b.pool.code.Put(w, bad)
 			o := b.run(w, task(`{"name":"Ada"}`))
 			require.Nil(t, o.end.Failure)
 			require.EqualValues(t, before+1, b.pool.Stats().Code.Rejected)
 			other(b)
-			require.Equal(t, good, b.pool.code.get(w)) // made again
+			require.Equal(t, good, b.pool.code.Get(w)) // made again
 		})
 	}
-}
-
-func TestCodeOfAnotherTextIsNotUsed(t *testing.T) {
-	t.Parallel()
-	c := newCodeCache(1 << 20)
-	w := owned("acme", "one"+long)
-	c.put(w, []byte("code of one"))
-	changed := *w
-	changed.Code = "two" + long // of the same length, under the same hash
-	require.Nil(t, c.get(&changed))
-	require.Nil(t, c.get(w)) // and the entry is gone
-	require.True(t, c.wants(w))
-}
-
-func TestKeptCodeIsBounded(t *testing.T) {
-	t.Parallel()
-	const size = 2 * leastCode
-	c := newCodeCache(10 * size)
-	version := func(i int) *workers.Worker {
-		w := owned("acme", strings.Repeat("x", size/2))
-		w.Version = fmt.Sprint(i)
-		return w
-	}
-	for i := range 10 {
-		c.put(version(i), make([]byte, size/2))
-	}
-	require.Equal(t, 10*size, c.stats().Bytes)
-	require.NotNil(t, c.get(version(0))) // used again: 1 is now the oldest
-	c.put(version(10), make([]byte, size/2))
-	require.NotNil(t, c.get(version(0)))
-	require.Nil(t, c.get(version(1)))
-	c.put(version(2), make([]byte, size)) // in place of the old one
-	require.Equal(t, 9, c.stats().Versions)
-	require.LessOrEqual(t, c.stats().Bytes, 10*size)
-
-	c.put(version(5), make([]byte, 3*size)) // too large for one entry
-	require.Len(t, c.get(version(5)), size/2)
-	large := owned("acme", strings.Repeat("x", 2*size))
-	require.False(t, c.wants(large))
-	small := owned("acme", strings.Repeat("x", leastCode-1))
-	require.False(t, c.wants(small))
-	none := newCodeCache(0)
-	none.put(version(0), []byte{1})
-	require.Zero(t, none.stats().Versions)
 }

@@ -54,7 +54,7 @@ func BenchmarkColdLatency(b *testing.B) {
 				bench := newBench(b, func(c *Config) { c.SpareIsolates, c.MaxIsolates = n, 100 })
 				var times []time.Duration
 				for i := 0; b.Loop(); i++ {
-					require.Eventually(b, func() bool { return len(bench.pool.prewarmed.ready) == n }, patience, time.Millisecond)
+					require.Eventually(b, func() bool { return bench.pool.prewarmed.Stats().Ready == n }, patience, time.Millisecond)
 					times = append(times, firstEvents(bench, code, i, burst)...)
 				}
 				slices.Sort(times)

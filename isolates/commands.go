@@ -8,7 +8,9 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/isolates/offload"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
+	"github.com/pinwheel-run/pinwheel/isolates/timers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -20,8 +22,8 @@ const costlyOut = 4 << 10
 // run that is over are ignored.
 func (t *thread) obey(r *run, out []byte, now time.Time) {
 	if len(out) > costlyOut {
-		began := offload.CPU()
-		defer func() { t.aside = offload.CPU() - began }()
+		began := perowner.ThreadTime()
+		defer func() { t.aside = perowner.ThreadTime() - began }()
 	}
 	in := v8x.ReadCommands(out)
 	acting, jc := r, r.context
@@ -39,8 +41,9 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 			return
 		}
 		switch op {
-		case cmdReply, cmdBody, cmdPipe, cmdPull, cmdResult, cmdFail, cmdDrained, cmdRetry, cmdNoRetry, cmdWaitFailed,
-			cmdDecide, cmdBatchDone:
+		case js.CmdReply, js.CmdBody, js.CmdPipe, js.CmdPull, js.CmdResult, js.CmdFail, js.CmdDrained, js.CmdRetry,
+			js.CmdNoRetry, js.CmdWaitFailed,
+			js.CmdDecide, js.CmdBatchDone:
 			q := r
 			if id := uint64(in.Int()); id != 0 && id != r.id {
 				q = jc.find(id)
@@ -48,9 +51,9 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 			if q != nil && !q.over {
 				t.obeyRun(q, op, &in, now)
 			}
-		case cmdActing:
+		case js.CmdActing:
 			acting = jc.find(uint64(in.Int()))
-		case cmdHookDone:
+		case js.CmdHookDone:
 			t.persistents.hookOver(jc, int(in.Int()))
 		default:
 			if acting != nil && !acting.over {
@@ -59,14 +62,14 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 		}
 	}
 	if err := in.Err(); err != nil && !r.over {
-		t.fail(r, events.ReasonException, err.Error(), "")
+		r.fail(events.ReasonException, err.Error(), "")
 	}
 }
 
 // obeyAfterEnd handles the rest of the turn in which a run ended. It passes on only output, above all unhandled
 // rejections, which V8 reports last.
 func (t *thread) obeyAfterEnd(r *run, op int, in *v8x.Commands, now time.Time) {
-	if op == cmdLog || op == cmdUncaught {
+	if op == js.CmdLog || op == js.CmdUncaught {
 		t.obeyWorld(r, op, in, now)
 	}
 }
@@ -74,61 +77,61 @@ func (t *thread) obeyAfterEnd(r *run, op int, in *v8x.Commands, now time.Time) {
 // obeyRun carries out commands about the reply and the end of the run.
 func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
-	case cmdReply:
-		reply, bad := t.readReply(r, in)
+	case js.CmdReply:
+		reply, bad := r.readReply(in)
 		drained, streamed := in.Bool(), in.Bool()
 		if in.Left() > 0 {
 			if id := in.Number(); bad == nil {
-				bad = r.offer(reply, id)
+				bad = t.persistents.callsBetween(r.context).Offer(reply, id, r.attempt.Event)
 			}
 		}
 		switch {
 		case bad == nil && streamed:
 			r.beginBody(t, reply, now)
 		case bad == nil:
-			t.reply(r, reply, drained, now)
+			r.reply(reply, drained, now)
 		default:
 			if r.failure = bad; drained {
-				t.finish(r)
+				r.finish()
 			}
 		}
-	case cmdBody:
+	case js.CmdBody:
 		r.takeBody(t, in)
-	case cmdPipe:
+	case js.CmdPipe:
 		r.pipeBody(t, in.Number())
-	case cmdPull:
-		r.pullPart(t)
-	case cmdResult:
+	case js.CmdPull:
+		r.calls.Begin(op, in)
+	case js.CmdResult:
 		reply := &events.Reply{}
-		t.readBody(in, reply)
-		t.reply(r, reply, in.Bool(), now)
-	case cmdFail:
+		r.readBody(in, reply)
+		r.reply(reply, in.Bool(), now)
+	case js.CmdFail:
 		reason, message, stack := events.Reason(in.Text()), in.Clip(maxText), in.Clip(maxText)
-		r.failure = events.NewFailure(reason, message, t.author(r, stack))
+		r.failure = events.NewFailure(reason, message, r.author(stack))
 		if r.drained = in.Bool(); r.drained || !r.begun {
-			t.finish(r)
+			r.finish()
 		}
-	case cmdDrained:
+	case js.CmdDrained:
 		r.drained = true
-		t.finish(r)
-	case cmdRetry:
-		r.retry = true
-		r.delay = time.Duration(in.Number() * float64(time.Second))
-	case cmdNoRetry:
-		r.noRetry = true
-	case cmdWaitFailed:
+		r.finish()
+	case js.CmdRetry:
+		r.end.Retry = true
+		r.end.RetryDelay = time.Duration(in.Number() * float64(time.Second))
+	case js.CmdNoRetry:
+		r.end.NoRetry = true
+	case js.CmdWaitFailed:
 		message, stack := in.Clip(maxText), in.Clip(maxText)
 		t.pool.metrics.waitUntilFailed.Inc()
-		t.log(r, "error", "waitUntil: "+message, t.reported(r, stack))
+		r.log("error", "waitUntil: "+message, r.logStack(stack))
 		if r.attempt.Batch != nil && r.failure == nil { // a batch fails with it
-			r.failure = events.NewFailure(events.ReasonException, "waitUntil: "+message, t.author(r, stack))
+			r.failure = events.NewFailure(events.ReasonException, "waitUntil: "+message, r.author(stack))
 		}
-	case cmdDecide:
+	case js.CmdDecide:
 		r.decide(in)
-	case cmdBatchDone:
+	case js.CmdBatchDone:
 		if in.Bool() { // waitUntil has nothing left
 			r.drained = true
-			t.finish(r)
+			r.finish()
 		}
 	}
 }
@@ -138,13 +141,13 @@ func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
 const maxText = 64 << 10
 
 // readReply reads the head and the body of a response. bad is not nil if its headers are too many or too long.
-func (t *thread) readReply(r *run, in *v8x.Commands) (reply *events.Reply, bad *events.Failure) {
+func (r *run) readReply(in *v8x.Commands) (reply *events.Reply, bad *events.Failure) {
 	reply = &events.Reply{Status: int(in.Int())}
 	if n := in.Size(); n > 4*maxHeaderBytes { // n includes the lengths of names and values
 		in.Skip()
 		bad = events.Fail(events.ReasonException, "the headers of the response have some %d bytes: at most %d", n, maxHeaderBytes)
 	} else {
-		reply.Headers = in.KeptStrings(&t.kept)
+		reply.Headers = in.KeptStrings(&r.thread.kept)
 		if bad = checkHeaders(reply.Headers); bad == nil {
 			reply.Headers = withoutConnection(reply.Headers)
 		}
@@ -152,15 +155,15 @@ func (t *thread) readReply(r *run, in *v8x.Commands) (reply *events.Reply, bad *
 	if e := r.attempt.Event; e != nil && e.Service != nil { // it goes into no message
 		reply.Body = slices.Clone(in.View())
 	} else {
-		t.readBody(in, reply)
+		r.readBody(in, reply)
 	}
 	return reply, bad
 }
 
 // readBody reads the body of a response. A body that fits in no message is not kept.
-func (t *thread) readBody(in *v8x.Commands, reply *events.Reply) {
+func (r *run) readBody(in *v8x.Commands, reply *events.Reply) {
 	body := in.View()
-	if most := t.pool.cfg.MaxReply; most > 0 && len(body) > most {
+	if most := r.thread.pool.cfg.MaxReply; most > 0 && len(body) > most {
 		reply.Dropped = len(body)
 		return
 	}
@@ -168,83 +171,55 @@ func (t *thread) readBody(in *v8x.Commands, reply *events.Reply) {
 }
 
 // reply reports the response. If waitUntil has nothing left, the same report has the end.
-func (t *thread) reply(r *run, reply *events.Reply, drained bool, now time.Time) {
+func (r *run) reply(reply *events.Reply, drained bool, now time.Time) {
+	t := r.thread
 	if r.replied {
 		return
 	}
 	r.replied = true
 	reply.Duration = now.Sub(r.start)
-	t.reports = append(t.reports, lifecycle.Report{Attempt: r.attempt, Reply: reply})
+	t.out.reports = append(t.out.reports, lifecycle.Report{Attempt: r.attempt, Reply: reply})
 	if r.drained = drained; drained {
-		i := len(t.reports) - 1
+		i := len(t.out.reports) - 1
 		t.end(r, lifecycle.End{})
-		t.reports[i].End = t.reports[i+1].End // one report for both
-		t.reports = t.reports[:i+1]
+		t.out.reports[i].End = t.out.reports[i+1].End // one report for both
+		t.out.reports = t.out.reports[:i+1]
 	}
 }
 
 // obeyWorld carries out commands that have effects outside the run.
 func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
-	case cmdHandlers:
+	case js.CmdHandlers:
 		r.context.handlers = int(in.Int())
-	case cmdLog:
+	case js.CmdLog:
 		level := levels[min(max(in.Int(), 0), int64(len(levels)-1))]
-		t.log(r, level, in.Clip(maxText), "")
-	case cmdUncaught:
+		r.log(level, in.Clip(maxText), "")
+	case js.CmdUncaught:
 		message := in.Clip(maxText)
-		t.log(r, "error", "uncaught: "+message, t.reported(r, in.Clip(maxText)))
-	case cmdTimer:
-		t.setTimer(r, in.Number(), in.Number(), now)
-	case cmdClear:
+		r.log("error", "uncaught: "+message, r.logStack(in.Clip(maxText)))
+	case js.CmdTimer:
+		r.setTimer(in.Number(), in.Number(), now)
+	case js.CmdClear:
 		id := in.Number()
-		t.timers.clear(r.timers[id])
+		t.timers.Clear(r.timers[id])
 		delete(r.timers, id)
-	case cmdFetch:
-		r.fetches.begin(t, r, in)
-	case cmdFetchAbort:
-		r.abortCall(t.pool, in.Number())
-	case cmdFetchMore:
-		r.fetches.more(t, r, in.Number())
-	case cmdUpload:
-		r.fetches.takePiece(t, r, in)
-	case cmdGather:
-		r.gather(t, in)
-	case cmdQueue:
-		r.sends.store(t, r, in)
-	case cmdCall:
-		r.callBinding(t, in)
-	case cmdSubtle:
-		r.offloads.subtle(t, r, in)
-	case cmdZip:
-		r.zips.step(t, r, in)
-	case cmdZipClose:
-		r.zips.end(in.Number())
-	case cmdSocketOpen, cmdSocketSend, cmdSocketEnd, cmdSocketAccept:
-		r.sockets.command(t, r, op, in)
+	default:
+		r.calls.Begin(op, in)
 	}
 }
 
-func (t *thread) setTimer(r *run, id, delayMs float64, now time.Time) {
+func (r *run) setTimer(id, delayMs float64, now time.Time) {
 	if len(r.timers) >= maxTimers {
-		t.stop(r, events.ReasonMemory, "more than "+strconv.Itoa(maxTimers)+" timers at once")
+		r.thread.stop(r, events.ReasonMemory, "more than "+strconv.Itoa(maxTimers)+" timers at once")
 		return
 	}
 	if r.timers == nil {
-		r.timers = map[float64]*timer{}
+		r.timers = map[float64]*timers.Timer[*run]{}
 	}
 	// After the run's own end every delay is equivalent.
 	delay := time.Duration(min(max(delayMs, 0), 24*3600*1000) * float64(time.Millisecond))
-	r.timers[id] = t.timers.set(now.Add(delay), r, id)
-}
-
-// withoutRuntime removes the runtime's own frames from a stack.
-func withoutRuntime(stack string) string {
-	if !strings.Contains(stack, runtimePrefix) {
-		return stack
-	}
-	lines := strings.Split(stack, "\n")
-	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, runtimePrefix) }), "\n")
+	r.timers[id] = r.thread.timers.Set(now.Add(delay), r, id)
 }
 
 // Bounds of a response's headers. Servers and proxies on the way accept about as much, and a reply must fit into a

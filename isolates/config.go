@@ -71,11 +71,10 @@ type Config struct {
 
 // Bounds that are not worth a setting.
 const (
-	maxTimers     = 10_000 // pending timers per event
-	maxConcurrent = 6      // subrequests of one event under way at once
-	loadCPU       = time.Second
-	loadWall      = 10 * time.Second // of a module's evaluation, top-level await included
-	maxLoops      = 200_000          // commands of one turn
+	maxTimers = 10_000 // pending timers per event
+	loadCPU   = time.Second
+	loadWall  = 10 * time.Second // of a module's evaluation, top-level await included
+	maxLoops  = 200_000          // commands of one turn
 )
 
 // DefaultConfig is the configuration of a process without settings.
@@ -128,4 +127,9 @@ func (c Config) Validate() error {
 		}
 	}
 	return nil
+}
+
+// prewarmed returns how many isolates are kept ready. Most of the room is for isolates that are warm for workers.
+func (c Config) prewarmed() int {
+	return min(c.SpareIsolates, (c.MaxIsolates-c.Threads-c.Background)/4)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/ask"
 )
 
 // ignored returns all code points that UTS 46 ignores.
@@ -18,7 +19,7 @@ func ignored() (list []string) {
 		if r >= 0xd800 && r <= 0xdfff {
 			continue
 		}
-		if domainToASCII("a"+string(r)+"b") == "ab" {
+		if ask.DomainToASCII("a"+string(r)+"b") == "ab" {
 			list = append(list, string(r))
 		}
 	}
@@ -70,12 +71,12 @@ func TestDomainsAreWithinTheLimit(t *testing.T) {
 		o := b.run(w, task("null"))
 		require.NotNil(t, o.end.Failure, host)
 		require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
-		require.Zero(t, b.pool.ranAway.Load(), "V8 let it go at once: %s", host)
+		require.Zero(t, b.pool.losses.ranAway.Load(), "V8 let it go at once: %s", host)
 	}
 }
 
 func TestDomainThatIsTooLongIsNotMapped(t *testing.T) {
 	t.Parallel()
-	require.NotEmpty(t, domainToASCII(strings.Repeat("é", maxDomain)))
-	require.Empty(t, domainToASCII(strings.Repeat("é", maxDomain+1)))
+	require.NotEmpty(t, ask.DomainToASCII(strings.Repeat("é", ask.MaxDomain)))
+	require.Empty(t, ask.DomainToASCII(strings.Repeat("é", ask.MaxDomain+1)))
 }

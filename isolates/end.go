@@ -7,6 +7,9 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
+	"github.com/pinwheel-run/pinwheel/isolates/owners"
 )
 
 // end closes a run and reports it. Its context is used again, unless the run failed.
@@ -25,14 +28,11 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	r.startBody(t)
 	r.deafen()
 	r.over = true
-	e.Started = e.Started || r.begun
-	e.NoRetry, e.Retry, e.RetryDelay = r.noRetry, r.retry, r.delay
-	e.CPU, e.Warm, e.Waited, e.Lost = r.cpu, r.warm, r.deadline != nil, r.lost
-	e.Items, e.Broken = r.items, r.broken
-	r.end = e
-	t.reports = append(t.reports, lifecycle.Report{Attempt: r.attempt, End: &r.end})
+	r.end.Failure, r.end.Interrupted, r.end.Started = e.Failure, e.Interrupted, e.Started || r.begun
+	r.end.CPU, r.end.Waited = r.cpu, r.deadline != nil
+	t.out.reports = append(t.out.reports, lifecycle.Report{Attempt: r.attempt, End: &r.end})
 	delete(t.running, r)
-	if r.services.calling > 0 {
+	if r.calls.WaitsForService() {
 		t.callers--
 	}
 	t.forget(r)
@@ -71,32 +71,22 @@ func discardReason(r *run, e *lifecycle.End) string {
 
 // forget cancels everything that the run started. Nothing of it can reach a later event.
 func (t *thread) forget(r *run) {
-	t.timers.clear(r.deadline)
+	t.timers.Clear(r.deadline)
 	for _, n := range r.timers {
-		t.timers.clear(n)
+		t.timers.Clear(n)
 	}
-	for _, c := range r.calls {
-		if c.gone != nil {
-			c.gone()
-		}
-	}
-	r.timers, r.calls, r.fetches.queued = nil, nil, nil
-	for id := range r.piped.kept {
-		r.release(t.pool, id)
-	}
-	if r.cancel != nil {
-		r.cancel()
-	}
+	r.timers = nil
+	r.calls.End()
 }
 
 // fail ends a run with a failure that its own code caused.
-func (t *thread) fail(r *run, reason events.Reason, message, stack string) {
-	t.end(r, lifecycle.End{Failure: events.NewFailure(reason, message, stack)})
+func (r *run) fail(reason events.Reason, message, stack string) {
+	r.thread.end(r, lifecycle.End{Failure: events.NewFailure(reason, message, stack)})
 }
 
 // finish ends a run whose waitUntil is drained.
-func (t *thread) finish(r *run) {
-	t.end(r, lifecycle.End{Failure: r.failure})
+func (r *run) finish() {
+	r.thread.end(r, lifecycle.End{Failure: r.failure})
 }
 
 // stop ends a run that cannot continue, unless it is over. If it has replied, the event is handled, whatever waitUntil
@@ -106,7 +96,7 @@ func (t *thread) stop(r *run, reason events.Reason, message string) {
 		return
 	}
 	if r.betweenEvents {
-		t.log(r, "error", fmt.Sprintf("between events: %s: %s: the context ends", reason, message), "")
+		r.log("error", fmt.Sprintf("between events: %s: %s: the context ends", reason, message), "")
 		t.persistents.invalidate(r.context, string(reason))
 		return
 	}
@@ -118,7 +108,7 @@ func (t *thread) stop(r *run, reason events.Reason, message string) {
 		return
 	}
 	if !r.body.waits() || r.body.left { // otherwise its body breaks off, and end says so
-		t.log(r, "warn", fmt.Sprintf("waitUntil was cut short: %s: %s", reason, message), "")
+		r.log("warn", fmt.Sprintf("waitUntil was cut short: %s: %s", reason, message), "")
 		t.pool.metrics.waitUntilCut.Inc()
 	}
 	r.failure = events.NewFailure(reason, message, "") // do not use the context again
@@ -126,8 +116,8 @@ func (t *thread) stop(r *run, reason events.Reason, message string) {
 }
 
 // timeout ends a run whose wall-clock limit passed while it waited.
-func (t *thread) timeout(r *run) {
-	t.stop(r, events.ReasonTimeout, r.wallFailure().Message)
+func (r *run) timeout() {
+	r.thread.stop(r, events.ReasonTimeout, r.wallFailure().Message)
 }
 
 // cut ends a run that the watchdog terminated, and closes its context. Other runs in it are interrupted. Those in other
@@ -167,7 +157,7 @@ func (t *thread) interrupt(iso *isolate) {
 }
 
 // log passes a line of output to the host, within the run's limit.
-func (t *thread) log(r *run, level, text, stack string) {
+func (r *run) log(level, text, stack string) {
 	limit := r.limits.LogBytes
 	if r.logged > limit {
 		return
@@ -178,5 +168,55 @@ func (t *thread) log(r *run, level, text, stack string) {
 	if r.logged > limit {
 		line.Level, line.Text, line.Stack = "warn", fmt.Sprintf("output limit of %d bytes: what follows is dropped", limit), ""
 	}
-	t.pool.host.Log(line)
+	r.thread.pool.host.Log(line)
+}
+
+// author maps a stack for a run. The CPU time is charged to the run.
+func (r *run) author(stack string) string {
+	if stack == "" {
+		return ""
+	}
+	began := perowner.ThreadTime()
+	stack = r.thread.pool.stacks.Author(r.attempt.Worker, stack)
+	r.thread.aside += perowner.ThreadTime() - began
+	return stack
+}
+
+// logStack returns the stack for a line of a run's output, or "" if the output has reached its limit.
+func (r *run) logStack(stack string) string {
+	if r.logged > r.limits.LogBytes {
+		return ""
+	}
+	return r.author(stack)
+}
+
+// chargeStep is the unit in which CPU time is reported to dispatch before the end: of a run, or of a persistent
+// context between events.
+const chargeStep = time.Millisecond
+
+// between accounts for CPU time that a persistent context took between events. Its owner is charged. If the owner's
+// budget is used up, the context ends.
+func (t *thread) between(r *run, cpu time.Duration) {
+	if cpu <= 0 || guard.TimerBudget.Off() {
+		return
+	}
+	owner, l := r.attempt.Worker.Owner, r.context.life
+	if l.owed += cpu; l.owed >= chargeStep {
+		t.pool.source.Charge(owner, l.owed)
+		l.owed = 0
+	}
+	if !t.pool.budgets.Take(owner, cpu, time.Now(), t.pool.cfg.Threads) && l.phase != invalid {
+		t.stop(r, events.ReasonCPU, fmt.Sprintf(
+			"the persistent contexts of %s took more than a %dth of all threads and %s",
+			owner, owners.BetweenShare, owners.BetweenAtOnce))
+	}
+}
+
+// account reports the CPU time of a run so far to dispatch, in steps of chargeStep.
+func (r *run) account() {
+	if r.over || r.cpu-r.reported < chargeStep {
+		return
+	}
+	r.reported = r.cpu
+	r.thread.pool.source.Running(r.thread.index, r.attempt, r.cpu)
 }

@@ -38,7 +38,7 @@ func TestEndlessLoops(t *testing.T) {
 			for i := share; i < len(chosen); i += shares {
 				b.endless(t, chosen[i])
 			}
-			require.Zero(t, b.pool.parked.Load())
+			require.Zero(t, b.pool.losses.parked.Load())
 		})
 	}
 }

@@ -265,7 +265,7 @@ func TestHostileNamesOfCloudflare(t *testing.T) {
 			b := newBench(t)
 			w := worker("w", codes[name])
 			const limit = 200 * time.Millisecond
-			b.pool.loadCPU = limit // some are called while the module loads
+			b.pool.load.cpu = limit // some are called while the module loads
 			w.Limits = workers.Limits{CPU: workers.Millis(limit), HeapMB: 32}
 			f := b.run(w, task("null")).end.Failure
 			require.NotNil(t, f)

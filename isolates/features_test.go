@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -139,11 +139,11 @@ func TestFeaturesTrustNobody(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	require.NoError(t, v8x.Start())
-	files, err := runtimeFiles()
+	files, err := js.Files()
 	require.NoError(t, err)
-	entry := slices.IndexFunc(files, func(f v8x.File) bool { return f.Name == runtimePrefix+"events/entry.js" })
+	entry := slices.IndexFunc(files, func(f v8x.File) bool { return f.Name == js.Prefix+"events/entry.js" })
 	files = slices.Insert(files, entry, v8x.File{Name: "test.js", Text: `globalThis.internal = internal; globalThis.say = (text) => { try { host.ask(0, "<" + text + ">") } catch {} };`})
-	require.NoError(t, v8x.Snapshot(files, func(c *v8x.Context) { warmUp(c, func(v8x.Result) {}) }))
+	require.NoError(t, v8x.Snapshot(files, func(c *v8x.Context) { js.WarmUp(c, func(v8x.Result) {}) }))
 	iso := v8x.NewIsolate(v8x.Limits{Heap: 256 << 20, Buffers: 64 << 20})
 	defer iso.Close()
 	evaluate := func(code string) (said string) {
@@ -154,14 +154,14 @@ func TestFeaturesTrustNobody(t *testing.T) {
 		require.NoError(t, err)
 		defer c.Close()
 		var call v8x.Call
-		require.NoError(t, c.Call(call.Reset(opEnv).Strings(nil).Strings(nil).Strings(nil).Bool(false).Bool(false).Bytes(),
+		require.NoError(t, c.Call(call.Reset(js.OpEnv).Strings(nil).Strings(nil).Strings(nil).Bool(false).Bool(false).Bytes(),
 			nil).Err)
 		state, r := c.Module(v8x.Source{Name: "w.js", Text: tampered + code})
 		require.NoError(t, r.Err)
 		require.Equal(t, v8x.Evaluated, state, "%q", r.Out)
 		return said
 	}
-	kinds, err := fs.Glob(runtimeFS, "js/bindings/*.js")
+	kinds, err := filepath.Glob("js/bindings/*.js")
 	require.NoError(t, err)
 	var reads []string
 	for _, path := range kinds {
@@ -201,7 +201,7 @@ var (
 
 // inTable returns the names in such lists of features.js.
 func inTable(list string) (names []string) {
-	text, err := fs.ReadFile(runtimeFS, "js/runtime/features.js")
+	text, err := os.ReadFile("js/runtime/features.js")
 	if err != nil {
 		panic(err)
 	}

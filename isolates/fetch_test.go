@@ -157,7 +157,7 @@ func TestParkedThreadIsReplaced(t *testing.T) {
 	o := b.run(w, fetch("GET", "http://x/", ""))
 	require.NotNil(t, o.end.Failure)
 	require.Equal(t, events.ReasonMemory, o.end.Failure.Reason)
-	require.EqualValues(t, 1, b.pool.parked.Load())
+	require.EqualValues(t, 1, b.pool.losses.parked.Load())
 	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 	require.Equal(t, "ok", string(ok.reply.Body))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
+	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
 )
 
 // testFiles is the Files of a pool under test. It says what it was asked for.
@@ -149,11 +150,11 @@ func TestRequestsForFilesAreSubrequests(t *testing.T) {
 	} }`)
 	w.Limits.Subrequests, w.Limits.CPU = 20, workers.Millis(20*time.Second)
 	o := b.start(w, task("1"))
-	require.Eventually(t, func() bool { return f.under.Load() == maxConcurrent }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return f.under.Load() == hostcalls.MaxConcurrent }, patience, time.Millisecond)
 	close(f.hold)
 	o.wait(t, o.ended)
 	require.Equal(t, []any{20., 9980.}, b.data(o))
-	require.EqualValues(t, maxConcurrent, f.most.Load())
+	require.EqualValues(t, hostcalls.MaxConcurrent, f.most.Load())
 	require.Zero(t, b.pool.holdings.of("acme"))
 }
 
@@ -170,12 +171,13 @@ func TestFilesComeAsTheyAreRead(t *testing.T) {
 		await env.ASSETS.fetch("http://h/held");
 	} }`)
 	o := b.start(w, task("1"))
-	require.Eventually(t, func() bool { return f.written.Load() >= unreadBytes-chunkOfTest }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return f.written.Load() >= hostcalls.UnreadBytes-chunkOfTest }, patience,
+		time.Millisecond)
 	close(f.hold)
 	o.wait(t, o.ended)
 	require.Nil(t, o.end.Failure)
 	<-f.gone
-	require.LessOrEqual(t, f.written.Load(), int64(unreadBytes+3*chunkOfTest))
+	require.LessOrEqual(t, f.written.Load(), int64(hostcalls.UnreadBytes+3*chunkOfTest))
 	require.LessOrEqual(t, f.unread.Load(), int64(chunkOfTest), "nothing has asked for it")
 	require.Eventually(t, func() bool { return b.pool.holdings.of("acme") == 0 }, patience, time.Millisecond)
 }

@@ -39,18 +39,18 @@ func TestFunctionsAreCharged(t *testing.T) {
 	const each = 100_000
 	b := newBench(t, func(c *Config) { c.SpareIsolates = 0 })
 	b.run(manyFunctions("acme", each), fetch("GET", "http://x/", ""))
-	require.GreaterOrEqual(t, b.pool.charged(), each*b.pool.charges.function)
+	require.GreaterOrEqual(t, b.pool.charged(), each*b.pool.memory.charges.function)
 	require.Less(t, b.pool.Stats().HeapBytes, b.pool.charged(), "the heap is smaller")
 }
 
 // Owners whose functions would not fit have isolates closed.
 func TestFunctionsCloseIsolates(t *testing.T) {
-	b := openBench(t, func(p *Pool) { p.charges.function = 1024 << 20 / (20 * v8x.RuntimeFunctions) },
+	b := openBench(t, func(p *Pool) { p.memory.charges.function = 1024 << 20 / (20 * v8x.RuntimeFunctions) },
 		func(c *Config) { c.SpareIsolates, c.HeapMB, c.OwnerHeapMB = 0, 1024, 512 })
 	for i := range 40 {
 		o := b.run(workerOf(fmt.Sprint("owner", i), countsCalls), fetch("GET", "http://x/", ""))
 		require.Nil(t, o.end.Failure)
-		require.LessOrEqual(t, b.pool.charged(), 1024<<20+v8x.RuntimeFunctions*b.pool.charges.function,
+		require.LessOrEqual(t, b.pool.charged(), 1024<<20+v8x.RuntimeFunctions*b.pool.memory.charges.function,
 			"of one context too many")
 	}
 	require.LessOrEqual(t, b.pool.Stats().Contexts, 21)

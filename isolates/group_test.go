@@ -144,7 +144,7 @@ func TestGroupsHaveTheLargestShare(t *testing.T) {
 	b.pool.SetPolicy("b", workers.Policy{})
 	require.Equal(t, [2]int64{3, 300}, shares("c"))
 	b.pool.SetPolicy("c", workers.Policy{})
-	require.Len(t, b.pool.policies.groups, 1)
+	require.Equal(t, 1, b.pool.policies.Groups())
 }
 
 // However policies change, an owner's share is what the last ones say.
@@ -175,7 +175,7 @@ func TestGroupsFollowPolicies(t *testing.T) {
 			}
 			n, _ := b.pool.share(owner)
 			require.EqualValues(t, most, n)
-			require.Equal(t, tenant, b.pool.policies.tenant(owner))
+			require.Equal(t, tenant, b.pool.policies.Tenant(owner))
 		}
 	}
 }

@@ -84,7 +84,7 @@ func newPool(t testing.TB, cfg Config, source Source, host Host) *Pool {
 	t.Helper()
 	p, err := New(cfg, source, host, prometheus.NewRegistry())
 	require.NoError(t, err)
-	p.runaways.nice, p.loadWall, p.lostAfter = 0, patience, overstaysAfter
+	p.losses.runaways.nice, p.load.wall, p.losses.lostAfter = 0, patience, overstaysAfter
 	return p
 }
 

@@ -7,7 +7,9 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/ask"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -68,7 +70,7 @@ func (h *heaps) prepare(t *thread) {
 // acquire finds or makes the context for w, according to its mode. It returns nil if there is no room now.
 func (h *heaps) acquire(w *workers.Worker, mode workers.Mode) (*jsContext, error) {
 	// First, so that a worker that cannot run takes no room from others.
-	if _, err := secretsOf(w, h.pool); err != nil {
+	if _, err := bindings.SecretsOf(w, h.pool.cfg.Secrets, h.pool.checks); err != nil {
 		return nil, err
 	}
 	switch mode {
@@ -142,10 +144,10 @@ func (h *heaps) worn(jc *jsContext) bool {
 func (h *heaps) newIsolate(w *workers.Worker, mode workers.Mode) *isolate {
 	heapMB := h.pool.limits(w).HeapMB
 	bytes := uint64(heapMB) << 20
-	iso := &isolate{v8: h.pool.prewarmed.isolate(v8x.Limits{Heap: bytes, Buffers: bytes}),
-		tenant: h.pool.policies.tenant(
-			w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, charged: freshHeap, charges: h.pool.charges}
-	h.pool.live.Add(1)
+	iso := &isolate{v8: h.pool.prewarmed.Isolate(v8x.Limits{Heap: bytes, Buffers: bytes}),
+		tenant: h.pool.policies.Tenant(
+			w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, charged: freshHeap, charges: h.pool.memory.charges}
+	h.pool.memory.live.Add(1)
 	h.take(iso)
 	return iso
 }
@@ -177,13 +179,13 @@ func (h *heaps) removeIsolate(iso *isolate) {
 
 // newContext makes a context with the runtime and the worker's env. The first run loads the module.
 func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) {
-	secrets, err := secretsOf(w, h.pool)
+	secrets, err := bindings.SecretsOf(w, h.pool.cfg.Secrets, h.pool.checks)
 	if err != nil {
 		return nil, err
 	}
 	jc := &jsContext{isolate: iso, worker: w, secrets: secrets, functions: v8x.FunctionsIn(w.Code)}
 	h.lookBefore(jc)
-	if jc.v8, err = iso.v8.NewContext(answer); err != nil {
+	if jc.v8, err = iso.v8.NewContext(ask.Answer); err != nil {
 		return nil, err
 	}
 	iso.latest = jc
@@ -194,7 +196,7 @@ func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) 
 	h.counters.tell(ContextMade, jc, "")
 	h.look(iso, time.Now(), 0)
 	h.grown = true
-	bindings.Encode(h.call.Reset(opEnv), w, secrets).Bool(iso.mode == workers.Persistent).Bool(h.pool.checks)
+	bindings.Encode(h.call.Reset(js.OpEnv), w, secrets).Bool(iso.mode == workers.Persistent).Bool(h.pool.checks)
 	if r := jc.v8.Call(h.call.Bytes(), nil); r.Err != nil {
 		h.dropContext(jc)
 		return nil, fmt.Errorf("isolates: env: %w", r.Err)
@@ -272,11 +274,11 @@ func (h *heaps) dropIsolate(iso *isolate) {
 	}
 	h.removeIsolate(iso)
 	if iso.lost {
-		h.pool.lost.Add(iso.charged)
+		h.pool.memory.lost.Add(iso.charged)
 	} else {
 		iso.v8.Close()
 	}
-	h.pool.live.Add(-1)
+	h.pool.memory.live.Add(-1)
 	h.pool.trimSoon()
 	if !h.runs.waits() {
 		h.pool.wakeHungry()

@@ -1,11 +1,13 @@
 package isolates
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/isolates/offload"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
+	"github.com/pinwheel-run/pinwheel/isolates/codecache"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -38,9 +40,9 @@ func (h *heaps) collect(iso *isolate) bool {
 	if iso.heap > mostCollected || iso.heap-iso.collected < iso.crowd()/4 {
 		return false
 	}
-	began := offload.CPU()
+	began := perowner.ThreadTime()
 	iso.v8.Collect()
-	h.collecting += offload.CPU() - began
+	h.collecting += perowner.ThreadTime() - began
 	h.counters.collections.Add(1)
 	if iso.v8.Flags()&v8x.HeapLimit != 0 { // nothing can run in it any more
 		h.runs.interrupt(iso)
@@ -146,9 +148,9 @@ func (s *resting) collect() bool {
 		s.in(wait)
 		return false
 	}
-	began := offload.CPU()
+	began := perowner.ThreadTime()
 	s.collectFor(iso)
-	all.next = now.Add(restShare * (offload.CPU() - began))
+	all.next = now.Add(restShare * (perowner.ThreadTime() - began))
 	s.heaps.pool.trimSoon()
 	return true
 }
@@ -191,4 +193,42 @@ func (s *resting) next(now time.Time) (next *isolate, due time.Time) {
 		next = nil
 	}
 	return next, due
+}
+
+// keepAfter is the number of events of a context after which its code is kept. V8 compiles functions when they first
+// run. Before the first event only the functions exist that the module's own evaluation needs. After 5 or 20 events
+// there are more, but reading them all costs as much as compiling the few saves (measured with 1, 50 and 500 KB of
+// code).
+const keepAfter = 1
+
+// unkept are the contexts of a thread whose code is to be kept.
+type unkept struct {
+	cache *codecache.Cache
+	list  []*jsContext
+}
+
+// used records a context after a run that ended without failure.
+func (u *unkept) used(jc *jsContext) {
+	if jc.uses == keepAfter && u.cache.Wants(jc.worker) {
+		u.list = append(u.list, jc)
+	}
+}
+
+// keep keeps the code of one context. That takes milliseconds for a large module, so it runs after reports were passed
+// on.
+func (u *unkept) keep(h *heaps) {
+	for len(u.list) > 0 {
+		jc := u.list[0]
+		u.list = u.list[1:]
+		if jc.isolate.away {
+			u.list = append(u.list, jc)
+			return
+		}
+		// The context may be gone, or another thread may have been faster.
+		if jc.closed || !slices.Contains(h.isolates[jc.isolate.tenant], jc.isolate) || !u.cache.Wants(jc.worker) {
+			continue
+		}
+		u.cache.Put(jc.worker, jc.v8.CodeCache())
+		return
+	}
 }

@@ -5,6 +5,9 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
+	"github.com/pinwheel-run/pinwheel/isolates/timers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -22,7 +25,7 @@ const (
 	forever       = 100 * 365 * 24 * time.Hour
 )
 
-// Bits of cmdHandlers and arguments of opHook.
+// Bits of js.CmdHandlers and arguments of js.OpHook.
 const (
 	hookIdle      = 8
 	hookTerminate = 16
@@ -43,16 +46,15 @@ type life struct {
 	of            release
 	betweenEvents *run // stands for work between events, not for an event: timers of the module, hooks
 	phase         phase
-	why           string        // why the context is discarded
-	idle          *timer        // set while nothing runs
-	ttl           *timer        // runs from the creation of the context
-	hook          int           // the hook that runs, 0 = none
-	over          []float64     // ended runs that JavaScript does not know about yet
-	owed          time.Duration // CPU time between events that is not yet charged to the owner
-	accepted      int           // open WebSockets of clients
-	counted       time.Time     // start of the period for which subrequests, sends and output between events are counted
-	call          v8x.Call      // of a hook
-	endedCall     v8x.Call      // of freshen, before another call
+	why           string              // why the context is discarded
+	idle          *timers.Timer[*run] // set while nothing runs
+	ttl           *timers.Timer[*run] // runs from the creation of the context
+	hook          int                 // the hook that runs, 0 = none
+	over          []float64           // ended runs that JavaScript does not know about yet
+	owed          time.Duration       // CPU time between events that is not yet charged to the owner
+	counted       time.Time           // start of the period for which subrequests, sends and output between events are counted
+	call          v8x.Call            // of a hook
+	endedCall     v8x.Call            // of freshen, before another call
 }
 
 // persistents are the persistent contexts of one thread. They decide when a context ends, and call its hooks. Only the
@@ -62,7 +64,7 @@ type persistents struct {
 	heaps       *heaps
 	runs        runner
 	pool        *Pool
-	timers      *timers
+	timers      *timers.List[*run]
 	queuedCalls *queuedCalls
 
 	of            map[release]*jsContext // contexts that take events
@@ -84,7 +86,7 @@ func (p *persistents) acquire(w *workers.Worker) (*jsContext, error) {
 			return nil, nil // the first event still loads it, or it is in a long turn
 		}
 		p.heaps.counters.warmHit(jc)
-		p.timers.clear(jc.life.idle)
+		p.timers.Clear(jc.life.idle)
 		jc.life.idle = nil
 		return jc, nil
 	}
@@ -94,17 +96,27 @@ func (p *persistents) acquire(w *workers.Worker) (*jsContext, error) {
 	}
 	now := time.Now()
 	between := &run{
-		attempt: &lifecycle.Attempt{Worker: w}, tenant: p.pool.policies.tenant(w.Owner), limits: p.pool.limits(w),
+		thread: p.thread, attempt: &lifecycle.Attempt{Worker: w},
+		tenant: p.pool.policies.Tenant(w.Owner), limits: p.pool.limits(w),
 		context: jc, start: now, wall: now.Add(forever),
 		begun: true, betweenEvents: true,
 	}
+	between.calls.Init(caller{between}, &p.pool.calls)
 	jc.life = &life{of: h, betweenEvents: between}
 	p.of[h] = jc
 	if ttl := w.Lifetime.TTL.Duration(); ttl > 0 {
-		jc.life.ttl = p.timers.call(now.Add(ttl), func() { p.retire(jc, discardTTL) })
+		jc.life.ttl = p.timers.Call(now.Add(ttl), func() { p.retire(jc, discardTTL) })
 	}
 	p.pool.affinity.outdate(h)
 	return jc, nil
+}
+
+// callsBetween returns the calls of what a context does between events, or nil if it is not persistent.
+func (p *persistents) callsBetween(jc *jsContext) *hostcalls.Calls {
+	if jc.life == nil {
+		return nil
+	}
+	return &jc.life.betweenEvents.calls
 }
 
 // retire stops a context from taking further events. The next event makes another context.
@@ -166,14 +178,14 @@ func (p *persistents) tendOne(jc *jsContext) {
 			return
 		}
 		l.hook = hookTerminate // from now on
-		p.queuedCalls.add(queuedCall{run: l.betweenEvents, do: func(*thread) {
+		p.queuedCalls.add(queuedCall{run: l.betweenEvents, do: func() {
 			if !jc.closed && l.phase == leaving {
 				p.startHook(jc, hookTerminate)
 			}
 		}})
 	case l.phase == leaving:
 		p.discard(jc)
-	case l.accepted > 0: // it is not idle
+	case l.betweenEvents.calls.Accepted() > 0: // it is not idle
 	case l.idle == nil:
 		if idle := jc.worker.Lifetime.Idle.Duration(); idle > 0 {
 			p.goIdle(jc, idle)
@@ -183,8 +195,8 @@ func (p *persistents) tendOne(jc *jsContext) {
 
 // goIdle ends a context after it has had no event for the given time.
 func (p *persistents) goIdle(jc *jsContext, after time.Duration) {
-	jc.life.idle = p.timers.call(time.Now().Add(after), func() {
-		p.queuedCalls.add(queuedCall{run: jc.life.betweenEvents, do: func(*thread) { p.idle(jc) }})
+	jc.life.idle = p.timers.Call(time.Now().Add(after), func() {
+		p.queuedCalls.add(queuedCall{run: jc.life.betweenEvents, do: func() { p.idle(jc) }})
 	})
 }
 
@@ -207,10 +219,10 @@ func (p *persistents) startHook(jc *jsContext, hook int) bool {
 	}
 	l := jc.life
 	l.hook = hook
-	late := p.timers.call(time.Now().Add(hookWall), func() { p.hookOver(jc, hook) })
-	p.runs.turn(l.betweenEvents, l.call.Reset(opHook).Number(float64(hook)).Bytes(), nil)
+	late := p.timers.Call(time.Now().Add(hookWall), func() { p.hookOver(jc, hook) })
+	p.runs.turn(l.betweenEvents, l.call.Reset(js.OpHook).Number(float64(hook)).Bytes(), nil)
 	if l.hook == 0 || jc.closed {
-		p.timers.clear(late)
+		p.timers.Clear(late)
 	}
 	return true
 }
@@ -252,8 +264,8 @@ func (p *persistents) endBetween(jc *jsContext) {
 		return
 	}
 	p.moveOut(jc)
-	p.timers.clear(jc.life.idle)
-	p.timers.clear(jc.life.ttl)
+	p.timers.Clear(jc.life.idle)
+	p.timers.Clear(jc.life.ttl)
 	jc.life.betweenEvents.over = true
 	p.runs.forget(jc.life.betweenEvents)
 }
@@ -288,14 +300,15 @@ func (p *persistents) freshen(jc *jsContext, r *run) (ended []byte) {
 	l := jc.life
 	if r.betweenEvents {
 		if now := time.Now(); now.Sub(l.counted) >= betweenPeriod {
-			l.counted, r.fetches.made, r.sends.sent, r.logged, r.services.tree = now, 0, 0, 0, nil
+			l.counted, r.logged = now, 0
+			r.calls.Renew()
 		}
 		r.cpuLeft = p.hookLimit(jc)
 	}
 	if len(l.over) == 0 || !jc.loaded {
 		return nil
 	}
-	ended = l.endedCall.Reset(opEnded).Numbers(l.over...).Bytes()
+	ended = l.endedCall.Reset(js.OpEnded).Numbers(l.over...).Bytes()
 	l.over = l.over[:0]
 	l.betweenEvents.cpuLeft = p.hookLimit(jc)
 	return ended

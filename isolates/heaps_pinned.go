@@ -55,7 +55,7 @@ func (h *heaps) reuse(w *workers.Worker, mode workers.Mode) (*jsContext, error) 
 // warm returns an idle context of that version on the thread, with the current values of its secrets, in an isolate
 // that its owner may still use. It returns nil if there is none.
 func (h *heaps) warm(w *workers.Worker, mode workers.Mode) *jsContext {
-	tenant := h.pool.policies.tenant(w.Owner)
+	tenant := h.pool.policies.Tenant(w.Owner)
 	for _, jc := range h.contexts.of(w.Owner, w.Name) {
 		if jc.isolate.mode == mode && jc.isolate.tenant == tenant && jc.warm(w) {
 			return jc
@@ -94,7 +94,7 @@ func (h *heaps) place(w *workers.Worker, mode workers.Mode) *isolate {
 // own returns the isolates in which w may have a context.
 func (h *heaps) own(w *workers.Worker, mode workers.Mode) []*isolate {
 	heapMB := h.pool.limits(w).HeapMB
-	return slices.DeleteFunc(slices.Clone(h.isolates[h.pool.policies.tenant(w.Owner)]), func(iso *isolate) bool {
+	return slices.DeleteFunc(slices.Clone(h.isolates[h.pool.policies.Tenant(w.Owner)]), func(iso *isolate) bool {
 		return iso.mode != mode || iso.heapMB != heapMB || iso.away
 	})
 }

@@ -149,7 +149,7 @@ func (p *Pool) use(tenant string) (isolates, bytes int64) {
 // charged returns the bytes charged for all isolates when last measured, including those that were lost with their
 // threads.
 func (p *Pool) charged() int64 {
-	sum := p.lost.Load() + p.shared.counters.charged.Load()
+	sum := p.memory.lost.Load() + p.shared.counters.charged.Load()
 	for i := range p.threads {
 		sum += p.threads[i].Load().heaps.counters.charged.Load()
 	}
@@ -159,7 +159,7 @@ func (p *Pool) charged() int64 {
 // room makes sure that w may have one more isolate. It may close others: the owner's own if the owner has its share,
 // otherwise those that were idle longest. It returns false when all are in use. Then the attempt must wait.
 func (h *heaps) room(w *workers.Worker) bool {
-	cfg, tenant := &h.pool.cfg, h.pool.policies.tenant(w.Owner)
+	cfg, tenant := &h.pool.cfg, h.pool.policies.Tenant(w.Owner)
 	if h.count >= h.maxIsolates {
 		h.sweep()
 	}
@@ -173,7 +173,8 @@ func (h *heaps) room(w *workers.Worker) bool {
 			return false
 		}
 	}
-	for int(h.pool.live.Load()) >= cfg.MaxIsolates-cfg.prewarmed() || h.pool.inUse()+freshHeap > int64(cfg.HeapMB)<<20 {
+	for int(h.pool.memory.live.Load()) >= cfg.MaxIsolates-cfg.prewarmed() ||
+		h.pool.inUse()+freshHeap > int64(cfg.HeapMB)<<20 {
 		if !h.evictAnyFor(tenant) {
 			return false
 		}
@@ -184,10 +185,10 @@ func (h *heaps) room(w *workers.Worker) bool {
 // vacant reports whether there is room for one more isolate of w without closing any.
 func (h *heaps) vacant(w *workers.Worker) bool {
 	cfg := &h.pool.cfg
-	n, bytes := h.pool.use(h.pool.policies.tenant(w.Owner))
+	n, bytes := h.pool.use(h.pool.policies.Tenant(w.Owner))
 	mostN, mostBytes := h.pool.share(w.Owner)
 	return n < mostN && bytes+freshHeap <= mostBytes && h.count < h.maxIsolates &&
-		int(h.pool.live.Load()) < cfg.MaxIsolates-cfg.prewarmed() && h.pool.inUse()+freshHeap <= int64(cfg.HeapMB)<<20
+		int(h.pool.memory.live.Load()) < cfg.MaxIsolates-cfg.prewarmed() && h.pool.inUse()+freshHeap <= int64(cfg.HeapMB)<<20
 }
 
 // evict closes the isolate that has been idle longest. It takes isolates of persistent workers last.
@@ -241,7 +242,7 @@ func (h *heaps) relieve() {
 			continue
 		}
 		iso := h.largest()
-		if iso == nil || h.pool.inUse()/max(1, h.pool.live.Load()) > iso.size() {
+		if iso == nil || h.pool.inUse()/max(1, h.pool.memory.live.Load()) > iso.size() {
 			break // other threads have more: they act
 		}
 		going += iso.size() - iso.charged
@@ -290,10 +291,18 @@ const trimAfter = 2 * time.Second
 
 // trimSoon schedules this. It may happen after Close.
 func (p *Pool) trimSoon() {
-	if p.trimSet.CompareAndSwap(false, true) {
+	if p.memory.trimSet.CompareAndSwap(false, true) {
 		time.AfterFunc(trimAfter, func() {
-			p.trimSet.Store(false)
+			p.memory.trimSet.Store(false)
 			v8x.Trim()
 		})
 	}
+}
+
+// limits returns the limits of a worker, within what its owner may have now.
+func (p *Pool) limits(w *workers.Worker) workers.Limits { return p.policies.Limits(w) }
+
+// share returns how many isolates, and bytes in them, an owner may have.
+func (p *Pool) share(owner string) (isolates, bytes int64) {
+	return p.policies.Share(owner, int64(p.cfg.OwnerMaxIsolates), int64(p.cfg.OwnerHeapMB)<<20)
 }

@@ -23,7 +23,7 @@ func (h *heaps) borrow(w *workers.Worker) {
 	}
 	c := &h.pool.shared
 	c.mu.Lock()
-	i := c.find(h.pool.policies.tenant(w.Owner), w, h.pool.limits(w).HeapMB, h.pool.cfg.ContextsPerIsolate)
+	i := c.find(h.pool.policies.Tenant(w.Owner), w, h.pool.limits(w).HeapMB, h.pool.cfg.ContextsPerIsolate)
 	if i < 0 || h.count >= h.maxIsolates {
 		c.mu.Unlock()
 		return

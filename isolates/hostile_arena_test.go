@@ -17,6 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 )
 
 // arena is a bench in which events of the owner "thread-N" run on thread N.
@@ -169,7 +170,7 @@ type ordeal struct {
 
 // suffer runs a script beside its neighbours, and good events after it.
 func (a arena) suffer(s *script) (r ordeal, err error) {
-	parked, strayed := a.pool.parked.Load(), a.pool.ranAway.Load()
+	parked, strayed := a.pool.losses.parked.Load(), a.pool.losses.ranAway.Load()
 	stop := a.watchNeighbours()
 	start := time.Now()
 	list := make([]*workers.Worker, s.workers)
@@ -195,7 +196,7 @@ func (a arena) suffer(s *script) (r ordeal, err error) {
 		r.Outcomes = append(r.Outcomes, outcomeOf(s, o))
 		r.EndedBy = limitOf(s, o)
 		if f := o.end.Failure; f != nil {
-			if strings.Contains(f.Message+f.Stack, runtimePrefix) {
+			if strings.Contains(f.Message+f.Stack, js.Prefix) {
 				return r, fmt.Errorf("the failure shows the runtime: %s\n%s", f.Message, f.Stack)
 			}
 			r.Messages = append(r.Messages, fmt.Sprintf("%.200s", f.Message))
@@ -216,7 +217,7 @@ func (a arena) suffer(s *script) (r ordeal, err error) {
 		r.Log = append(r.Log, fmt.Sprintf("%.100s", line))
 	}
 	r.Log = r.Log[max(0, len(r.Log)-10):]
-	r.Parked, r.Strayed = int(a.pool.parked.Load()-parked), int(a.pool.ranAway.Load()-strayed)
+	r.Parked, r.Strayed = int(a.pool.losses.parked.Load()-parked), int(a.pool.losses.ranAway.Load()-strayed)
 	return r, nil
 }
 

@@ -62,7 +62,7 @@ func TestHostile(t *testing.T) {
 			t.Logf("after %s: RSS %d MB", s.area(), memory()>>20)
 		}
 	}
-	require.Zero(t, a.pool.parked.Load())
+	require.Zero(t, a.pool.losses.parked.Load())
 	a.pool.Close()
 	var goes runtime.MemStats
 	require.Eventually(t, func() bool {

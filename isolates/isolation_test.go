@@ -19,6 +19,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 )
 
 // traits describe what the events of a worker see of each other in an execution mode. The modes differ in nothing else.
@@ -320,7 +321,7 @@ func (c *isolationBench) checkLines(m traits, same bool) {
 			!m.shares) {
 			require.Equal(c.t, "mark: 1", l.Text, "groups and counts of another event")
 		}
-		require.NotContains(c.t, l.Text+l.Stack, runtimePrefix)
+		require.NotContains(c.t, l.Text+l.Stack, js.Prefix)
 		require.NotContains(c.t, strings.ReplaceAll(l.Text+l.Stack, "secret of "+name, ""), "secret of")
 	}
 	for _, s := range c.sends {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/codecache"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -63,7 +64,7 @@ type jsContext struct {
 	state     v8x.ModuleState // after the latest step of the evaluation
 	closed    bool
 	functions int64        // at most this many are in its code
-	handlers  int          // bits of cmdHandlers
+	handlers  int          // bits of js.CmdHandlers
 	life      *life        // nil unless the context is persistent
 	counters  *useCounters // its worker's on this thread
 	secrets   *Secrets     // in its env; nil = the worker names none
@@ -130,4 +131,14 @@ func (x contextIndex) remove(jc *jsContext) {
 	if x[k] = slices.DeleteFunc(x[k], func(c *jsContext) bool { return c == jc }); len(x[k]) == 0 {
 		delete(x, k)
 	}
+}
+
+// compile compiles and evaluates the module of a context.
+func (jc *jsContext) compile(c *codecache.Cache) (v8x.ModuleState, v8x.Result) {
+	code := c.Get(jc.worker)
+	state, result := jc.v8.Module(v8x.Source{Name: jc.worker.File, Text: jc.worker.Code, Cache: code})
+	if jc.v8.CacheRejected() {
+		c.Reject(jc.worker)
+	}
+	return state, result
 }

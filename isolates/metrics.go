@@ -1,6 +1,10 @@
 package isolates
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pinwheel-run/pinwheel/isolates/stats"
+)
 
 // metrics of a Pool that have their own counters. Figures that Stats also has are collected from Stats.
 type metrics struct {
@@ -108,5 +112,84 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for reason, n := range s.Kills {
 		count(descKills, n, reason)
+	}
+}
+
+// Figures of a Pool. Package stats explains them.
+type (
+	Stats       = stats.Stats
+	OwnerStats  = stats.OwnerStats
+	WorkerStats = stats.WorkerStats
+)
+
+// Stats returns a snapshot, for people and metrics. Its figures are not all of the same moment. Any goroutine may call
+// it.
+func (p *Pool) Stats() Stats {
+	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.losses.parked.Load()),
+		Code: p.code.Stats(), Prewarmed: p.prewarmed.Stats()}
+	s.HeapMax = int64(p.cfg.HeapMB) << 20
+	uses := uses{map[string]*stats.OwnerStats{}, map[string]*stats.WorkerStats{}}
+	for i := range p.threads {
+		t := p.threads[i].Load()
+		c := t.heaps.counts()
+		s.Counts.Add(c)
+		s.Threads = append(s.Threads, stats.ThreadStats{Thread: i, Counts: c})
+		t.heaps.counters.discards.add(s.Discards)
+		t.heaps.counters.kills.add(s.Kills)
+		uses.add(&t.heaps.counters)
+	}
+	idle := &p.shared.counters // shared isolates that no thread has
+	s.Counts.Add(stats.Counts{Cached: int(idle.isolates.Load()), Contexts: int(idle.contexts.Load()),
+		HeapBytes: idle.heap.Load()})
+	uses.add(idle)
+	s.Owners, s.Workers = stats.MostUsed(uses.owners), stats.MostUsed(uses.workers)
+	s.Total += p.cfg.prewarmed()
+	s.Derive()
+	return s
+}
+
+func (h *heaps) counts() stats.Counts {
+	n := &h.counters
+	busy := int(n.busy.Load())
+	c := stats.Counts{
+		Total: h.maxIsolates, Busy: busy, Cached: max(0, int(n.isolates.Load())-busy), Contexts: int(n.contexts.Load()),
+		Running:  int(n.running.Load()),
+		WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(), Resets: n.resets.Load(), Evictions: n.evictions.Load(),
+		Collections: n.collections.Load(), HeapBytes: n.heap.Load(),
+	}
+	c.Derive()
+	return c
+}
+
+// uses collects the figures of several threads.
+type uses struct {
+	owners  map[string]*stats.OwnerStats
+	workers map[string]*stats.WorkerStats
+}
+
+func (u uses) add(c *counters) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, n := range c.tenants {
+		o := u.owners[name]
+		if o == nil {
+			o = &stats.OwnerStats{Owner: name}
+			u.owners[name] = o
+		}
+		o.Add(stats.OwnerStats{Isolates: int(n.isolates.Load()), HeapBytes: n.heap.Load(), UseStats: n.stats()})
+	}
+	for name, n := range c.workers {
+		w := u.workers[name]
+		if w == nil {
+			w = &stats.WorkerStats{Worker: name}
+			u.workers[name] = w
+		}
+		w.UseStats.Add(n.stats())
+	}
+}
+
+func (n *useCounters) stats() stats.UseStats {
+	return stats.UseStats{
+		Contexts: int(n.contexts.Load()), Running: int(n.running.Load()), WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(),
 	}
 }

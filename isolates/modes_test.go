@@ -109,7 +109,7 @@ func TestSharedIsolatesMakeRoom(t *testing.T) {
 		w := worker("w", `export default { fetch: () => new Response("ok") }`)
 		w.Owner = fmt.Sprint("owner", i%5)
 		require.Equal(t, "ok", string(b.run(w, fetch("GET", "http://x/", "")).reply.Body))
-		require.LessOrEqual(t, b.pool.live.Load(), int64(2))
+		require.LessOrEqual(t, b.pool.memory.live.Load(), int64(2))
 	}
 	require.Positive(t, b.pool.Stats().Evictions)
 }
@@ -128,7 +128,7 @@ func TestEventsWaitForRoom(t *testing.T) {
 		for _, o := range all {
 			o.wait(t, o.ended)
 			require.Nil(t, o.end.Failure)
-			require.LessOrEqual(t, b.pool.live.Load(), int64(3))
+			require.LessOrEqual(t, b.pool.memory.live.Load(), int64(3))
 		}
 	}, func(c *Config) { c.MaxIsolates = 3 })
 }
@@ -140,7 +140,7 @@ func TestOneshotLeavesNothing(t *testing.T) {
 	for range 3 {
 		b.run(worker("w", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 	}
-	require.Eventually(t, func() bool { return b.pool.Stats().Cached == 0 && b.pool.live.Load() == 0 }, patience,
+	require.Eventually(t, func() bool { return b.pool.Stats().Cached == 0 && b.pool.memory.live.Load() == 0 }, patience,
 		time.Millisecond)
 	require.EqualValues(t, 3, b.pool.Stats().ColdStarts)
 }
@@ -403,7 +403,7 @@ func TestPersistentTerminate(t *testing.T) {
 			b, w := newPersistent(t, `export default { fetch: () => new Response("ok"), onTerminate() { `+hook+` } }`)
 			w.Lifetime.Requests = 1
 			require.Equal(t, "ok", get(b, w, ""))
-			require.Eventually(t, func() bool { return b.pool.live.Load() == 0 }, patience, time.Millisecond, hook)
+			require.Eventually(t, func() bool { return b.pool.memory.live.Load() == 0 }, patience, time.Millisecond, hook)
 		}
 	})
 }

@@ -34,7 +34,7 @@ var native = map[string]string{
 // other contexts of its isolate, such as the one that called it, go on.
 func TestNativeWorkLosesNoThread(t *testing.T) {
 	t.Parallel()
-	b := openBench(t, func(p *Pool) { p.lostAfter = lostAfter })
+	b := openBench(t, func(p *Pool) { p.losses.lostAfter = lostAfter })
 	caller := worker("caller", `export default { fetch: () => new Promise((done) => setTimeout(() => done(new Response("went on")), 1e3)) }`)
 	caller.Limits.HeapMB = 256
 	for name, code := range native {
@@ -55,7 +55,7 @@ func TestNativeWorkLosesNoThread(t *testing.T) {
 		}
 		beside.wait(t, beside.ended)
 	}
-	require.Zero(t, b.pool.ranAway.Load())
+	require.Zero(t, b.pool.losses.ranAway.Load())
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	require.Empty(t, b.lost)
@@ -67,7 +67,7 @@ func TestNativeWorkLosesNoThread(t *testing.T) {
 // overstaysAfter on. Other owners lose nothing.
 func TestEndlessNativeWorkLosesItsThread(t *testing.T) {
 	t.Parallel()
-	b := openBench(t, func(p *Pool) { p.lostAfter = 2 * overstaysAfter })
+	b := openBench(t, func(p *Pool) { p.losses.lostAfter = 2 * overstaysAfter })
 	sleeper := of("beta", worker("sleeper", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("slept")), 1000)) }`))
 	beside := b.begin(sleeper, fetch("GET", "http://x/", ""))
 	w := worker("endless", `export default { fetch() { Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 3e6) } }`)
@@ -102,10 +102,10 @@ func TestTerminatedTurnLeavesNothing(t *testing.T) {
 				return new Response([store.getStore(), await store.run("mine", async () => { await 1; return store.getStore() }), store.getStore()].join())
 			} }`)
 		require.Equal(t, ",mine,", string(b.run(w, fetch("GET", "http://x/", "")).reply.Body))
-		made := b.pool.live.Load()
+		made := b.pool.memory.live.Load()
 		require.Equal(t, events.ReasonCPU, b.run(loops, fetch("GET", "http://x/", "")).end.Failure.Reason)
 		require.Equal(t, ",mine,", string(b.run(w, fetch("GET", "http://x/", "")).reply.Body))
-		require.Equal(t, made, b.pool.live.Load(), "it is the same isolate")
+		require.Equal(t, made, b.pool.memory.live.Load(), "it is the same isolate")
 	}
 	for _, line := range b.lines() {
 		require.NotContains(t, line, "another's turn")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
 	"github.com/pinwheel-run/pinwheel/isolates/offload"
 )
 
@@ -86,11 +87,12 @@ func TestLongOperationsDieWithTheirEvent(t *testing.T) {
 func TestTooManyLongOperationsAtOnceAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	o := b.run(deriver(20*time.Second, 25*time.Second), task(fmt.Sprintf(`{"iterations":100,"times":%d}`, maxOffloads+5)))
+	o := b.run(deriver(20*time.Second, 25*time.Second),
+		task(fmt.Sprintf(`{"iterations":100,"times":%d}`, hostcalls.MaxOffloads+5)))
 	list := results(t, o)
-	require.Len(t, list, maxOffloads+5)
+	require.Len(t, list, hostcalls.MaxOffloads+5)
 	for i, x := range list {
-		if i < maxOffloads {
+		if i < hostcalls.MaxOffloads {
 			require.Equal(t, 32.0, x, i)
 		} else {
 			require.Contains(t, x, "OperationError: too much at once")
@@ -118,7 +120,7 @@ func TestNothingIsHeldWhenAllIsOver(t *testing.T) {
 		require.Nil(t, b.run(w, task("{}")).end.Failure)
 	}
 	require.Eventually(t, func() bool {
-		return b.pool.holdings.total.Load() == 0 && b.pool.offload.Idle()
+		return b.pool.holdings.total.Load() == 0 && b.pool.calls.Offload.Idle()
 	}, patience, time.Millisecond)
 }
 

@@ -12,8 +12,14 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/codecache"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
+	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/offload"
+	"github.com/pinwheel-run/pinwheel/isolates/owners"
+	"github.com/pinwheel-run/pinwheel/isolates/prewarm"
+	"github.com/pinwheel-run/pinwheel/isolates/stacks"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -23,42 +29,50 @@ type Pool struct {
 	source    Source
 	host      Host
 	checks    bool // the pool belongs to a Checker
-	stacks    stacks
-	egress    *egress.Client
-	offload   *offload.Pool
+	stacks    stacks.Maps
+	calls     hostcalls.Process
 	holdings  holdings
 	metrics   *metrics
 	dog       watchdog
-	code      *codeCache
-	prewarmed *prewarmed
-	parked    atomic.Int32
-	ranAway   atomic.Int32 // threads whose turn V8 did not end in time: runaways
-	back      atomic.Int32 // runaways that have come back and ended
-	live      atomic.Int64 // number of isolates
-	lost      atomic.Int64 // bytes charged for isolates that were lost with their threads
+	code      *codecache.Cache
+	prewarmed *prewarm.Set
 	affinity  affinity
-	budgets   budgets
+	budgets   owners.Budgets
+	memory    poolMemory
 	shared    sharedPool
-	trimSet   atomic.Bool // a trim is due
-	policies  policies
-	charges   charges
+	policies  owners.Policies
 	hungry    atomic.Uint64 // threads with attempts that wait for room, a bit each
 
 	threads []atomic.Pointer[thread] // replaced when V8 parks one
-	stop    chan struct{}            // closed when the threads must end
-	running sync.WaitGroup
-	dogStop chan struct{} // closed when the threads have ended: until then the watchdog ends what they run
-	dogDone sync.WaitGroup
 
-	patience      time.Duration // closeWithin, except in tests
-	throttleAfter time.Duration // the constant throttleAfter, except in tests
-	lostAfter     time.Duration // the constant lostAfter, except in tests
-	loadWall      time.Duration // the constant loadWall, except in tests
-	loadCPU       time.Duration // the constant loadCPU, except in tests
-	onRunaway     func(*thread) // nil except in tests: called when a thread is lost and not yet replaced
-	runaways      runaways
-	rests         rests
-	away          awayTurns // owned by the watchdog
+	load   loadLimits
+	losses losses
+	end    poolEnd
+	rests  rests
+	away   awayTurns // owned by the watchdog
+}
+
+// poolMemory is what the isolates of all threads take.
+type poolMemory struct {
+	live    atomic.Int64 // number of isolates
+	lost    atomic.Int64 // bytes charged for isolates that were lost with their threads
+	charges charges
+	trimSet atomic.Bool // a trim is due
+}
+
+// loadLimits are the limits of a module's evaluation.
+type loadLimits struct {
+	wall time.Duration // the constant loadWall, except in tests
+	cpu  time.Duration // the constant loadCPU, except in tests
+}
+
+// poolEnd is how a pool ends: first its threads, then the watchdog, which until then ends what they run.
+type poolEnd struct {
+	stop     chan struct{} // closed when the threads must end
+	threads  sync.WaitGroup
+	stopDog  chan struct{} // closed when the threads have ended
+	dog      sync.WaitGroup
+	patience time.Duration // closeWithin, except in tests
 }
 
 // New makes a pool; Open starts it.
@@ -68,16 +82,15 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	}
 	cfg = cfg.OrDefault()
 	p := &Pool{
-		cfg: cfg, source: source, host: host, code: newCodeCache(cfg.CodeCacheBytes), prewarmed: newPrewarmed(cfg),
-		egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts),
-		dog:    newWatchdog(cfg.Threads), threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background),
-		stop: make(chan struct{}), dogStop: make(chan struct{}),
-		offload: offload.NewPool(cfg.Threads), patience: closeWithin, throttleAfter: throttleAfter, lostAfter: lostAfter,
-		loadWall: loadWall,
-		loadCPU:  loadCPU,
-		charges:  chargesFor(cfg.HeapMB), away: awayTurns{most: max(leastAway, 4*cfg.Threads)},
-		budgets: budgets{share: betweenShare}, runaways: runaways{nice: runawayNice},
-		rests: rests{collect: collectAfter, flush: flushCodeAfter},
+		cfg: cfg, source: source, host: host, code: codecache.New(cfg.CodeCacheBytes),
+		prewarmed: prewarm.New(cfg.prewarmed()),
+		dog:       newWatchdog(cfg.Threads), threads: make([]atomic.Pointer[thread], cfg.Threads+cfg.Background),
+		end:    poolEnd{stop: make(chan struct{}), stopDog: make(chan struct{}), patience: closeWithin},
+		load:   loadLimits{loadWall, loadCPU},
+		losses: losses{lostAfter: lostAfter, runaways: runaways{nice: runawayNice, throttleAfter: throttleAfter}},
+		memory: poolMemory{charges: chargesFor(cfg.HeapMB)}, away: awayTurns{most: max(leastAway, 4*cfg.Threads)},
+		budgets: owners.Budgets{Share: owners.BetweenShare},
+		rests:   rests{collect: collectAfter, flush: flushCodeAfter},
 	}
 	for i := range p.threads {
 		p.threads[i].Store(newThread(p, i))
@@ -86,33 +99,38 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	if p.metrics, err = newMetrics(reg, p); err != nil {
 		return nil, fmt.Errorf("isolates: %w", err)
 	}
+	p.calls = hostcalls.Process{
+		Host: host, Egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts), Offload: offload.NewPool(cfg.Threads),
+		Files: cfg.Files, Services: cfg.Services,
+		Piped: p.metrics.piped, Offloaded: p.metrics.offloaded, OffloadCPU: p.metrics.offloadCPU,
+	}
 	return p, nil
 }
 
 // Open starts V8 and the threads.
 func (p *Pool) Open() error {
-	if err := startRuntime(); err != nil {
+	if err := js.Start(); err != nil {
 		return err
 	}
 	for i := range p.threads {
 		p.start(p.threads[i].Load())
 	}
-	go p.prewarmed.run()
-	p.dogDone.Go(func() { p.dog.run(p.dogStop, p.look) })
+	go p.prewarmed.Run()
+	p.end.dog.Go(func() { p.dog.run(p.end.stopDog, p.look) })
 	return nil
 }
 
 func (p *Pool) start(t *thread) {
-	p.running.Add(1)
+	p.end.threads.Add(1)
 	p.carry(t)
 }
 
 // carry lets a new goroutine, and so another OS thread, run as t from now on.
 func (p *Pool) carry(t *thread) {
 	go func() {
-		t.loop(p.stop)
+		t.loop(p.end.stop)
 		if !t.lost.Load() {
-			p.running.Done()
+			p.end.threads.Done()
 		}
 	}()
 }
@@ -127,15 +145,15 @@ func (p *Pool) Wake(thread int) {
 // Close stops the threads and frees V8's memory. JavaScript that runs now is terminated. Unfinished runs are reported
 // as interrupted.
 func (p *Pool) Close() {
-	close(p.stop)
-	waitAtMost(p.running.Wait, p.patience)
-	close(p.dogStop)
-	waitAtMost(p.dogDone.Wait, p.patience)
+	close(p.end.stop)
+	waitAtMost(p.end.threads.Wait, p.end.patience)
+	close(p.end.stopDog)
+	waitAtMost(p.end.dog.Wait, p.end.patience)
 	p.shared.close()
-	p.prewarmed.close()
-	waitAtMost(p.offload.Wait, p.patience)
-	p.egress.Close()
-	p.code.clear()
+	p.prewarmed.Close()
+	waitAtMost(p.calls.Offload.Wait, p.end.patience)
+	p.calls.Egress.Close()
+	p.code.Clear()
 }
 
 // closeWithin is how long Close waits for its threads to end. A thread that V8 has parked keeps its locks, and
@@ -159,7 +177,8 @@ const mostLost = 16
 // began. It is MaxParked if that is more.
 func (p *Pool) Healthy() error {
 	most := max(p.cfg.MaxParked, min(len(p.threads)+2, mostLost))
-	if parked, runaways := p.parked.Load(), p.ranAway.Load()-p.back.Load(); int(parked+runaways) >= most {
+	x := &p.losses
+	if parked, runaways := x.parked.Load(), x.ranAway.Load()-x.back.Load(); int(parked+runaways) >= most {
 		return fmt.Errorf("isolates: V8 has lost %d threads to fatal errors, and %d do not come back from it", parked, runaways)
 	}
 	return nil
@@ -168,15 +187,15 @@ func (p *Pool) Healthy() error {
 // look is one round of the watchdog.
 func (p *Pool) look(now time.Time) {
 	parked := v8x.Parked()
-	if p.prewarmed.parked(parked) {
-		p.parked.Add(1)
+	if p.prewarmed.Parked(parked) {
+		p.losses.parked.Add(1)
 	}
 	closing := p.closing()
 	for i := range p.threads {
 		t := p.threads[i].Load()
 		if slices.Contains(parked, t.watch.pinned()) && t.lost.CompareAndSwap(false, true) {
 			guilty := t.watch.parked()
-			p.parked.Add(1)
+			p.losses.parked.Add(1)
 			p.reportLost(guilty)
 			p.replace(t, guilty)
 			continue
@@ -185,7 +204,7 @@ func (p *Pool) look(now time.Time) {
 			t.watch.kill(stopped)
 		}
 		t.watch.look(now)
-		switch t.watch.stays(now, p.lostAfter) {
+		switch t.watch.stays(now, p.losses.lostAfter) {
 		case staysForGood:
 			if lose(p, t) {
 				continue
@@ -199,7 +218,7 @@ func (p *Pool) look(now time.Time) {
 	}
 	p.away.list = slices.DeleteFunc(p.away.list, func(a awayTurn) bool { return p.lookAway(a, now, parked) })
 	decide(p)
-	p.runaways.throttle(now, p.throttleAfter)
+	p.losses.runaways.throttle(now)
 }
 
 // lose replaces a thread whose turn stays for good. It returns false when the turn has just ended. Watchdog only.
@@ -208,10 +227,10 @@ func lose(p *Pool, t *thread) bool {
 	if guilty == nil {
 		return false
 	}
-	p.ranAway.Add(1)
-	p.runaways.add(t.watch, nil)
-	if p.onRunaway != nil {
-		p.onRunaway(t)
+	p.losses.ranAway.Add(1)
+	p.losses.runaways.add(t.watch, nil)
+	if p.losses.onRunaway != nil {
+		p.losses.onRunaway(t)
 	}
 	p.reportLost(guilty) // first: who gets the reply may send the next event at once
 	p.replace(t, guilty)
@@ -233,7 +252,7 @@ func (p *Pool) wakeHungry() {
 
 func (p *Pool) closing() bool {
 	select {
-	case <-p.stop:
+	case <-p.end.stop:
 		return true
 	default:
 		return false
@@ -244,11 +263,11 @@ func (p *Pool) closing() bool {
 // watchdog may read the state of t. When that goroutine comes back, it waits until replace is done, and ends (abandon).
 func (p *Pool) replace(t *thread, guilty *culprit) {
 	defer close(t.replaced)
-	reports := t.reports
+	reports := t.out.reports
 	n := newThread(p, t.index)
 	n.heaps.counters.inherit(&t.heaps.counters)
-	p.live.Add(-int64(t.heaps.count))
-	p.lost.Add(t.heaps.counters.charged.Load())
+	p.memory.live.Add(-int64(t.heaps.count))
+	p.memory.lost.Add(t.heaps.counters.charged.Load())
 	for r := range maps.Keys(t.running) {
 		if r.over {
 			continue
@@ -267,18 +286,14 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 		}
 		if r.body.waits() {
 			r.endBody(p, e)
-			e.Broken = r.broken
+			e.Broken = r.end.Broken
 		}
-		if r.cancel != nil {
-			r.cancel()
-		}
+		r.calls.Cancel()
 		reports = append(reports, lifecycle.Report{Attempt: r.attempt, End: &e})
 	}
 	p.holdings.forgetThread(t)
 	for _, jc := range t.persistents.of {
-		if cancel := jc.life.betweenEvents.cancel; cancel != nil {
-			cancel()
-		}
+		jc.life.betweenEvents.calls.Cancel()
 	}
 	for _, a := range append(t.waiting, t.inbox.refuse()...) {
 		reports = append(reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
@@ -287,7 +302,7 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 	p.source.Report(t.index, reports)
 	p.start(n)
 	n.inbox.nudge()
-	p.running.Done() // t's
+	p.end.threads.Done() // t's
 }
 
 // reportLost reports to the Source which worker's code cost a thread.

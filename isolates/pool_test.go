@@ -134,9 +134,9 @@ func TestHowAttemptsFail(t *testing.T) {
 				case events.ReasonCPU, "":
 					w.Limits = short
 				}
-				require.Equal(t, loadCPU, b.pool.loadCPU)
+				require.Equal(t, loadCPU, b.pool.load.cpu)
 				const limit = 100 * time.Millisecond // the real one is only longer
-				b.pool.loadCPU = limit
+				b.pool.load.cpu = limit
 				if tc.reason == events.ReasonMemory {
 					w.Limits = workers.Limits{HeapMB: 16, CPU: workers.Millis(10 * time.Second)}
 				}

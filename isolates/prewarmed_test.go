@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/prewarm"
 )
 
 const hello = `export default { task: () => "hello" }`
@@ -29,7 +30,7 @@ func TestSparesAreTakenAndMadeAgain(t *testing.T) {
 		require.JSONEq(t, `{"success":true,"data":"hello"}`, string(o.reply.Body))
 	}
 	prewarmedReady(b, 3)
-	require.Equal(t, PrewarmedStats{Ready: 3, Used: 10}, b.pool.Stats().Prewarmed)
+	require.Equal(t, prewarm.Stats{Ready: 3, Used: 10}, b.pool.Stats().Prewarmed)
 	// Further contexts of an owner are made in its isolate.
 	second := owned("owner1", hello)
 	second.Name = "second"
@@ -96,30 +97,5 @@ func TestNoSpares(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.SpareIsolates = 0 })
 	b.run(owned("acme", hello), task("{}"))
-	require.Equal(t, PrewarmedStats{Missed: 1}, b.pool.Stats().Prewarmed)
-}
-
-func TestNoSpareIsMadeWhileAThreadMakesOne(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	prewarmedReady(b, 2)
-	b.pool.prewarmed.making.Add(1)
-	b.run(owned("acme", hello), task("{}"))
-	prewarmedReady(b, 1)
-	require.Never(t, func() bool { return b.pool.Stats().Prewarmed.Ready > 1 }, 50*time.Millisecond, 5*time.Millisecond)
-	b.pool.prewarmed.making.Add(-1)
-	b.pool.prewarmed.nudge()
-	prewarmedReady(b, 2)
-}
-
-func TestCloseWithoutItsMaker(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	prewarmedReady(b, 2)
-	s := newPrewarmed(b.pool.cfg) // never run: as if V8 had parked its maker at once
-	s.tid.Store(4711)
-	require.False(t, s.parked([]int{1, 2}))
-	require.True(t, s.parked([]int{1, 4711}))
-	require.False(t, s.parked([]int{1, 4711})) // reported once
-	s.close()
+	require.Equal(t, prewarm.Stats{Missed: 1}, b.pool.Stats().Prewarmed)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 )
 
 const (
@@ -21,8 +22,8 @@ const (
 // queuedCall is a call into a run or a persistent context that waits: a timer that is due, or an answer that came.
 type queuedCall struct {
 	run   *run
-	timer float64       // the JavaScript timer that is due, if do is nil
-	do    func(*thread) // makes the call
+	timer float64 // the JavaScript timer that is due, if do is nil
+	do    func()  // makes the call
 }
 
 // tenant is an owner that has queued calls on a thread, or that had some and is in debt.
@@ -141,20 +142,16 @@ func (t *thread) do(c queuedCall) {
 	}
 	r := c.run
 	if c.do != nil {
-		c.do(t)
+		c.do()
 		return
 	}
 	if r.timers[c.timer] == nil {
 		return // the timer was cleared, or the run is over
 	}
 	delete(r.timers, c.timer)
-	t.call.Reset(opTimers).Numbers(c.timer)
+	t.call.Reset(js.OpTimers).Numbers(c.timer)
 	t.turn(r, t.call.Bytes(), nil)
 }
-
-// postTo gives the thread a queued call of a run. Queued calls of other owners may come first. Any goroutine may call
-// it.
-func (t *thread) postTo(r *run, f func(*thread)) { t.put(queuedCall{run: r, do: f}) }
 
 func (t *thread) put(c queuedCall) {
 	t.inbox.put(c)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 )
 
 // answer runs a fetch event and decodes its answer.
@@ -48,7 +49,7 @@ func TestControlObjectsAreOutOfReach(t *testing.T) {
 // nothing of the runtime's work. The runtime works as before.
 func TestTrapsSeeNothing(t *testing.T) {
 	t.Parallel()
-	files, err := runtimeFiles()
+	files, err := js.Files()
 	require.NoError(t, err)
 	var names []string
 	for _, f := range files {

@@ -1,18 +1,20 @@
 package isolates
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
-	"github.com/pinwheel-run/pinwheel/isolates/bindings"
+	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
+	"github.com/pinwheel-run/pinwheel/isolates/timers"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
 // run is one attempt on its thread, from Next to the Report with its End.
 type run struct {
+	thread  *thread
 	attempt *lifecycle.Attempt
 	context *jsContext // the context it runs in
 	id      uint64     // of the run in JavaScript; never used twice on a thread
@@ -22,54 +24,34 @@ type run struct {
 	tenant   string         // of its owner when it began
 	limits   workers.Limits // of its worker, within its owner's ceilings
 	cpuLeft  time.Duration
-	loadCPU  time.Duration // limit of its module's evaluation
-	wall     time.Time     // the end of its wall-clock limit
-	deadline *timer        // set when it first waits for something
+	wall     time.Time           // the end of its wall-clock limit
+	deadline *timers.Timer[*run] // set when it first waits for something
 	cpu      time.Duration
 	reported time.Duration // the part of cpu that was reported to dispatch
 
 	replied       bool
-	broken        *events.Failure // why the body of its reply broke off
-	failure       *events.Failure // from cmdFail, kept until waitUntil has nothing left
-	retry         bool
-	noRetry       bool
-	items         []lifecycle.Item // what was decided about the events of a batch; nil until the first decision
-	delay         time.Duration
-	warm          bool
+	failure       *events.Failure // from js.CmdFail, kept until waitUntil has nothing left
 	over          bool
 	drained       bool  // JavaScript knows that the run is over
-	parts         int   // number of parts of the event's body that were read
 	body          *body // body of its reply, in chunks; nil while there is none
-	lost          bool  // V8 does not end the turn of the run
 	betweenEvents bool  // it stands for what a persistent context does between events
 
-	timers  map[float64]*timer // pending, by id; nil until the first
-	calls   map[float64]*call  // pending subrequests and sends, by id; nil until the first
-	stalled int                // calls whose response waits for a reader
-	session *bindings.Session  // of its calls of bindings; nil until the first
-	logged  int                // bytes of output so far
-
-	// What it has asked of Go.
-	fetches  fetches
-	sends    sends
-	services services
-	offloads offloads
-	zips     zips
-	sockets  sockets
-	piped    piped
+	timers map[float64]*timers.Timer[*run] // pending, by id; nil until the first
+	calls  hostcalls.Calls                 // what its JavaScript has asked of Go
+	logged int                             // bytes of output so far
 
 	held      atomic.Int64 // bytes that Go holds for it (Pool.hold)
 	forgotten bool         // nothing is counted for it any more; by holdings.mu
 
-	ctx    context.Context //nolint:containedctx // of its calls, which end with it; nil until the first
-	cancel context.CancelFunc
-
-	end lifecycle.End // how it ended, as reported
+	end lifecycle.End // how it ended, or what is known of that so far
 }
+
+// noTimer is the id, among a run's timers, of the one for its deadline.
+const noTimer = -1
 
 // waits reports whether anything is pending that could call into the run's JavaScript again. A response that waits for
 // a reader cannot.
-func (r *run) waits() bool { return len(r.timers) > 0 || len(r.calls) > r.stalled || r.body.waits() }
+func (r *run) waits() bool { return len(r.timers) > 0 || r.calls.Wait() || r.body.waits() }
 
 // mayGoOn reports whether the run can still end by itself. In a persistent context another event may cause that.
 func (r *run) mayGoOn() bool {
@@ -77,14 +59,6 @@ func (r *run) mayGoOn() bool {
 		return r.context.loaded || r.waits() || l.betweenEvents.waits()
 	}
 	return r.waits()
-}
-
-// callContext is the Go context of the run's calls. It ends with the run.
-func (r *run) callContext() context.Context {
-	if r.ctx == nil {
-		r.ctx, r.cancel = context.WithDeadline(context.Background(), r.wall)
-	}
-	return r.ctx
 }
 
 // line returns a line of output for the run.
@@ -99,3 +73,88 @@ func (r *run) line(now time.Time, level, text string) events.LogLine {
 	}
 	return l
 }
+
+// caller is a run as the hostcalls.Run of its calls.
+type caller struct{ *run }
+
+// ID implements hostcalls.Run.
+func (r caller) ID() uint64 { return r.id }
+
+// Attempt implements hostcalls.Run.
+func (r caller) Attempt() *lifecycle.Attempt { return r.attempt }
+
+// Limits implements hostcalls.Run.
+func (r caller) Limits() *workers.Limits { return &r.limits }
+
+// Deadline implements hostcalls.Run.
+func (r caller) Deadline() time.Time { return r.wall }
+
+// Hold implements hostcalls.Run.
+func (r caller) Hold(n int) error { return r.thread.pool.hold(r.run, n) }
+
+// Drop implements hostcalls.Run.
+func (r caller) Drop(n int) { r.thread.pool.drop(r.run, n) }
+
+// ChargeOwner implements hostcalls.Run.
+func (r caller) ChargeOwner(cpu time.Duration) {
+	r.thread.pool.source.Charge(r.attempt.Worker.Owner, cpu)
+}
+
+// Later gives the thread a queued call of the run. Queued calls of other owners may come first. Any goroutine may call
+// it.
+func (r *run) Later(f func()) { r.thread.put(queuedCall{run: r, do: f}) }
+
+// Pause implements hostcalls.Run.
+func (r caller) Pause() time.Duration {
+	p := r.thread.pool
+	return p.budgets.Pause(r.attempt.Worker.Owner, time.Now(), p.cfg.Threads)
+}
+
+// Follow implements hostcalls.Run.
+func (r caller) Follow(f func()) { r.thread.queuedCalls.add(queuedCall{run: r.run, do: f}) }
+
+// Call implements hostcalls.Run.
+func (r caller) Call() *v8x.Call { return &r.thread.call }
+
+// Turn implements hostcalls.Run.
+func (r caller) Turn(call, body []byte) { r.thread.turn(r.run, call, body) }
+
+// Stop implements hostcalls.Run.
+func (r caller) Stop(reason events.Reason, message string) { r.thread.stop(r.run, reason, message) }
+
+// Charge implements hostcalls.Run.
+func (r caller) Charge(cpu time.Duration) { r.charge(cpu) }
+
+// CPULeft implements hostcalls.Run.
+func (r caller) CPULeft() time.Duration { return r.cpuLeft }
+
+// Closed implements hostcalls.Run.
+func (r caller) Closed() bool { return r.context.closed }
+
+// MayGoOn implements hostcalls.Run.
+func (r caller) MayGoOn() bool { return r.mayGoOn() }
+
+// BetweenEvents implements hostcalls.Run.
+func (r caller) BetweenEvents() bool { return r.betweenEvents }
+
+// Log implements hostcalls.Run.
+func (r caller) Log(level, text string) { r.log(level, text, "") }
+
+// Calling implements hostcalls.Run. A run that waits for a service takes no slot of its thread.
+func (r caller) Calling(is, edge bool) {
+	t := r.thread
+	t.pool.source.Calling(r.attempt, is)
+	if is {
+		t.inbox.asked.Store(true)
+	}
+	switch {
+	case !edge || r.betweenEvents: // it has no slot
+	case is:
+		t.callers++
+	default:
+		t.callers--
+	}
+}
+
+// SocketGone implements hostcalls.Run. The context may be idle now.
+func (r caller) SocketGone() { r.thread.persistents.touch(r.context) }

@@ -127,8 +127,8 @@ func overstay(p *Pool, t *thread) (replaced bool) {
 		return false
 	}
 	holdOwner(p, w, guilty.run)
-	p.ranAway.Add(1)
-	p.runaways.add(w, guilty)
+	p.losses.ranAway.Add(1)
+	p.losses.runaways.add(w, guilty)
 	p.replace(t, guilty)
 	return true
 }
@@ -153,7 +153,7 @@ func releaseOwner(p *Pool, w *watch, r *run) {
 // decide is called each round about threads that were replaced while their turns overstayed: they are back, or they are
 // lost. Watchdog only.
 func decide(p *Pool) {
-	for _, x := range p.runaways.undecided(p.lostAfter - overstaysAfter) {
+	for _, x := range p.losses.runaways.undecided(p.losses.lostAfter - overstaysAfter) {
 		if !x.came {
 			p.reportLost(x.guilty)
 		}
@@ -170,13 +170,24 @@ const (
 	throttleEvery = v8x.ThrottleTime + 2*tick // leaves it a twentieth of a processor
 )
 
+// losses are the threads that V8 has kept.
+type losses struct {
+	parked    atomic.Int32  // by a fatal error
+	ranAway   atomic.Int32  // because their turn did not end in time: runaways
+	back      atomic.Int32  // runaways that have come back and ended
+	lostAfter time.Duration // the constant lostAfter, except in tests
+	onRunaway func(*thread) // nil except in tests: called when a thread is lost and not yet replaced
+	runaways  runaways
+}
+
 // runaways are the threads whose turn V8 did not end in time and that are not back.
 type runaways struct {
-	mu   sync.Mutex
-	list []runaway
-	open []runaway // of which it is not known whether they come back soon
-	next time.Time // when they are throttled again
-	nice int       // runawayNice, except in tests
+	mu            sync.Mutex
+	list          []runaway
+	open          []runaway     // of which it is not known whether they come back soon
+	next          time.Time     // when they are throttled again
+	nice          int           // runawayNice, except in tests
+	throttleAfter time.Duration // the constant throttleAfter, except in tests
 
 	throttled uint64 // how often one was; for tests
 }
@@ -232,7 +243,7 @@ func (s *runaways) remove(w *watch) {
 }
 
 // throttle stops, for a moment, the runaways that have used enough CPU time. Watchdog only, each round.
-func (s *runaways) throttle(now time.Time, after time.Duration) {
+func (s *runaways) throttle(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.list) == 0 || now.Before(s.next) {
@@ -240,7 +251,7 @@ func (s *runaways) throttle(now time.Time, after time.Duration) {
 	}
 	s.next = now.Add(throttleEvery)
 	for _, x := range s.list {
-		if threadCPU(x.tid)-x.cpu > after {
+		if threadCPU(x.tid)-x.cpu > s.throttleAfter {
 			v8x.Throttle(x.tid)
 			s.throttled++
 		}

@@ -36,9 +36,9 @@ func straying(name string) *workers.Worker {
 // that they use bounds the wait.
 func awaitRunaways(t testing.TB, p *Pool, what ...any) {
 	t.Helper()
-	back := func() bool { return p.back.Load() == p.ranAway.Load() }
-	require.Eventually(t, func() bool { return back() || p.runaways.burned() > burnsOn }, time.Hour, time.Millisecond,
-		what...)
+	back := func() bool { return p.losses.back.Load() == p.losses.ranAway.Load() }
+	require.Eventually(t, func() bool { return back() || p.losses.runaways.burned() > burnsOn }, time.Hour,
+		time.Millisecond, what...)
 	require.True(t, back(), what...)
 }
 
@@ -70,7 +70,7 @@ func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
 	require.False(t, beside.end.Lost)
 	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 	require.Equal(t, "ok", string(ok.reply.Body))
-	require.EqualValues(t, 1, b.pool.ranAway.Load())
+	require.EqualValues(t, 1, b.pool.losses.ranAway.Load())
 	awaitRunaways(t, b.pool)
 }
 
@@ -79,7 +79,7 @@ func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	back := make(chan struct{})
-	b.pool.onRunaway = func(t *thread) {
+	b.pool.losses.onRunaway = func(t *thread) {
 		assert.Eventually(b.t, t.watch.ended, patience, time.Millisecond, "it has left V8")
 		for range 1000 { // and does what it can, until it ends or waits
 			runtime.Gosched()
@@ -93,16 +93,16 @@ func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
 	require.NotNil(t, o.end.Failure, "it is not taken for one that another event took down")
 	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 	require.True(t, o.end.Lost)
-	require.EqualValues(t, 1, b.pool.ranAway.Load())
+	require.EqualValues(t, 1, b.pool.losses.ranAway.Load())
 	awaitRunaways(t, b.pool)
 	require.Equal(t, []string{long.Target()}, b.lost)
 	require.EqualValues(t, 1, b.pool.Stats().Kills[string(events.ReasonCPU)])
 	ok := b.run(worker("ok", `export default { fetch: () => new Response("ok") }`), fetch("GET", "http://x/", ""))
 	require.Equal(t, "ok", string(ok.reply.Body))
 	require.NoError(t, b.pool.Healthy())
-	require.Zero(t, b.pool.lost.Load())
+	require.Zero(t, b.pool.memory.lost.Load())
 	b.close()
-	require.Zero(t, b.pool.live.Load())
+	require.Zero(t, b.pool.memory.live.Load())
 }
 
 // A thread that is lost between events counts for the worker of the context, too.
@@ -141,14 +141,14 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 	s := stuckSource{&bench{t: t}, make(chan struct{}), make(chan struct{})}
 	p, err := New(DefaultConfig(1), s, s, prometheus.NewRegistry())
 	require.NoError(t, err)
-	p.patience = 20 * time.Millisecond
+	p.end.patience = 20 * time.Millisecond
 	require.NoError(t, p.Open())
 	<-s.asked
 	closed := make(chan struct{})
 	go func() { p.Close(); close(closed) }()
 	(&outcome{}).wait(t, closed)
 	close(s.free)
-	p.running.Wait()
+	p.end.threads.Wait()
 }
 
 // A thread that gets no processor, however long, is not lost: only CPU time since its kill counts. One that sleeps is.
@@ -199,8 +199,10 @@ func TestThreadThatGetsNoProcessorIsNotLost(t *testing.T) {
 // A runaway has the lowest priority. One that continues to use CPU time is throttled for most of the time.
 func TestRunawayThatBurnsOnIsThrottled(t *testing.T) {
 	t.Parallel()
-	b := openBench(t, func(p *Pool) { p.throttleAfter, p.runaways.nice = 5*time.Millisecond, runawayNice })
-	runaways := &b.pool.runaways
+	b := openBench(t, func(p *Pool) {
+		p.losses.runaways.throttleAfter, p.losses.runaways.nice = 5*time.Millisecond, runawayNice
+	})
+	runaways := &b.pool.losses.runaways
 	tid := b.pool.threads[0].Load().watch.pinned
 	require.Eventually(t, func() bool { return tid() != 0 }, patience, time.Millisecond)
 	runaway := tid()
@@ -220,5 +222,5 @@ func TestRunawayThatBurnsOnIsThrottled(t *testing.T) {
 	start, cpu := time.Now(), threadCPU(runaway)
 	require.Eventually(t, func() bool { return time.Since(start) > 4*throttleEvery }, patience, time.Millisecond)
 	require.Less(t, threadCPU(runaway)-cpu, time.Since(start)/4)
-	require.Zero(t, b.pool.back.Load(), "it is still there")
+	require.Zero(t, b.pool.losses.back.Load(), "it is still there")
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -299,7 +300,7 @@ func (s *soak) judge(x *trial, outcome string, e *lifecycle.End) {
 		s.complain("%s (%s): %s: %v", x.token, x.script.name, outcome, e.Failure)
 		return
 	}
-	if f := e.Failure; f != nil && (strings.Contains(f.Stack, runtimePrefix) || strings.Contains(f.Message, "owner-") &&
+	if f := e.Failure; f != nil && (strings.Contains(f.Stack, js.Prefix) || strings.Contains(f.Message, "owner-") &&
 		!strings.Contains(f.Message, x.token)) {
 		s.complain("%s (%s): %s %s", x.token, x.script.name, f.Message, f.Stack)
 	}
@@ -368,7 +369,7 @@ func TestSoak(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-seed %d -soak %s", seed, *soakFor)
-	require.NoError(t, startRuntime())
+	require.NoError(t, js.Start())
 	before, routines := v8x.Alive(), runtime.NumGoroutine()
 	s := newSoak(t, seed)
 	start := time.Now()
@@ -398,10 +399,10 @@ func TestSoak(t *testing.T) {
 	require.LessOrEqual(t, len(s.crowded), 2+s.seq/soakCrowded)
 	// V8 sometimes needs longer to collect a full heap than a thread may stay after a kill. Then the thread must come
 	// back.
-	t.Logf("%d threads were replaced, and came back", s.pool.ranAway.Load())
+	t.Logf("%d threads were replaced, and came back", s.pool.losses.ranAway.Load())
 	awaitRunaways(t, s.pool, "threads lost")
-	require.Zero(t, s.pool.parked.Load(), "threads lost")
-	require.LessOrEqual(t, int(s.pool.ranAway.Load()), 3+int(*soakFor/(10*time.Second)), "threads replaced")
+	require.Zero(t, s.pool.losses.parked.Load(), "threads lost")
+	require.LessOrEqual(t, int(s.pool.losses.ranAway.Load()), 3+int(*soakFor/(10*time.Second)), "threads replaced")
 	require.Eventually(t, func() bool { // runaways of earlier tests may have come back since the start
 		now := v8x.Alive()
 		return now.Isolates <= before.Isolates && now.Contexts <= before.Contexts && now.Globals <= before.Globals &&

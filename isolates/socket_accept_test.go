@@ -17,6 +17,8 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
+	"github.com/pinwheel-run/pinwheel/isolates/owners"
 )
 
 // chat is a worker whose clients are in all.
@@ -324,11 +326,11 @@ func TestWebSocketMessagesAreSlowedDown(t *testing.T) {
 	}
 	require.Equal(t, fmt.Sprint("1 ", n), u.ask(t))
 	now := time.Now()
-	require.Zero(t, b.pool.budgets.pause("nobody", now, 2))
-	require.True(t, b.pool.budgets.take("heavy", betweenAtOnce/2, now, 2))
-	require.Zero(t, b.pool.budgets.pause("heavy", now, 2))
-	require.True(t, b.pool.budgets.take("heavy", betweenAtOnce/10, now, 2))
-	require.InDelta(t, betweenAtOnce/2, b.pool.budgets.pause("heavy", now, 2), float64(time.Millisecond))
+	require.Zero(t, b.pool.budgets.Pause("nobody", now, 2))
+	require.True(t, b.pool.budgets.Take("heavy", owners.BetweenAtOnce/2, now, 2))
+	require.Zero(t, b.pool.budgets.Pause("heavy", now, 2))
+	require.True(t, b.pool.budgets.Take("heavy", owners.BetweenAtOnce/10, now, 2))
+	require.InDelta(t, owners.BetweenAtOnce/2, b.pool.budgets.Pause("heavy", now, 2), float64(time.Millisecond))
 }
 
 // A client that takes nothing costs the bytes that may wait, and then its connection.
@@ -344,7 +346,8 @@ func TestWebSocketClientThatTakesNothing(t *testing.T) {
 	<-u.ends
 	says(t, other, "x")
 	reads(t, other, "echo x")
-	require.Eventually(t, func() bool { return b.pool.holdings.of("acme") <= acceptedBytes }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.pool.holdings.of("acme") <= hostcalls.AcceptedBytes }, patience,
+		time.Millisecond)
 }
 
 // What a client sends is checked, as the standard says, and costs only its connection.
@@ -388,7 +391,7 @@ func TestWebSocketClientsThatBreakTheRules(t *testing.T) {
 	says(t, other, "x")
 	reads(t, other, "echo x")
 	// The longest message that is allowed.
-	big := bytes.Repeat([]byte("y"), maxSocketMessage-5)
+	big := bytes.Repeat([]byte("y"), hostcalls.MaxSocketMessage-5)
 	says(t, other, string(big))
 	reads(t, other, "echo "+string(big))
 	require.Equal(t, "1 2", u.ask(t))
@@ -422,7 +425,7 @@ func TestWebSocketsWithoutClients(t *testing.T) {
 	require.Equal(t, "0 1400", ask(700))
 	require.Eventually(t, func() bool { return ask(0) == "400 1000" }, patience, time.Millisecond)
 	require.Contains(t, strings.Join(b.lines(), "\n"), "too many WebSockets of clients: at most 1000 per context may be open")
-	require.Less(t, b.pool.holdings.of("acme"), int64(1000*(acceptedBytes+1024)))
+	require.Less(t, b.pool.holdings.of("acme"), int64(1000*(hostcalls.AcceptedBytes+1024)))
 }
 
 // faulty is a connection whose code panics.

@@ -7,6 +7,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
+	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
 )
 
 // Source gives threads their work and receives the results; *dispatch.Dispatcher is one. Next and Report are called
@@ -59,8 +60,7 @@ func (alone) Lost(*workers.Worker, time.Time) {}
 
 // Host is the part of the process that handlers need.
 type Host interface {
-	bindings.Queues
-	bindings.Caller
+	hostcalls.Host
 	// Log takes one line of a worker's console, or an uncaught error. Threads call it: it must not block.
 	Log(line events.LogLine)
 }

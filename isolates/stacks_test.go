@@ -12,7 +12,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
-	"github.com/pinwheel-run/pinwheel/isolates/offload"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
+	"github.com/pinwheel-run/pinwheel/isolates/stacks"
 )
 
 // mapped is a worker with a source map of some lines.
@@ -36,7 +37,7 @@ func TestReportedStacksAreCharged(t *testing.T) {
 		o := b.run(w, task("null"))
 		total := 0
 		for _, l := range b.logs {
-			require.LessOrEqual(t, len(l.Stack), maxRawStack)
+			require.LessOrEqual(t, len(l.Stack), stacks.MaxRaw)
 			total += len(l.Stack)
 		}
 		require.Less(t, total, 2<<20, what)
@@ -55,17 +56,17 @@ func TestCommandsAreCharged(t *testing.T) {
 	b := newBench(t)
 	p := b.pool
 	th := newThread(p, 0)
-	r := &run{attempt: &lifecycle.Attempt{Worker: mapped("")}, limits: workers.DefaultLimits, cpuLeft: time.Second,
-		begun: true}
-	began := offload.CPU()
-	th.author(r, "Error: x\n    at f (w.js:1:1)\n")
+	r := &run{thread: th, attempt: &lifecycle.Attempt{Worker: mapped("")}, limits: workers.DefaultLimits,
+		cpuLeft: time.Second, begun: true}
+	began := perowner.ThreadTime()
+	r.author("Error: x\n    at f (w.js:1:1)\n")
 	require.Positive(t, th.aside, "a source map was parsed")
-	require.LessOrEqual(t, th.aside, offload.CPU()-began)
-	th.charge(r, 400*time.Millisecond)
+	require.LessOrEqual(t, th.aside, perowner.ThreadTime()-began)
+	r.charge(400 * time.Millisecond)
 	require.Equal(t, 400*time.Millisecond, r.cpu)
 	require.False(t, r.over)
 	r.attempt.Event = task("null")
-	th.charge(r, 700*time.Millisecond)
+	r.charge(700 * time.Millisecond)
 	require.True(t, r.over)
 	require.Equal(t, events.ReasonCPU, r.end.Failure.Reason)
 	require.Equal(t, 1100*time.Millisecond, r.end.CPU)

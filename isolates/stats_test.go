@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/stats"
 )
 
 func TestStatsCountWhatThreadsDo(t *testing.T) {
@@ -21,7 +22,7 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 		c.MaxIsolates, c.ContextMaxReuses, c.ContextKeepMB, c.ContextsPerIsolate = 2, 3, 0,
 			2
 	})
-	require.Equal(t, Counts{Total: 2, Capacity: 2, HeapMax: int64(mostHeapMB(1)) << 20}, b.pool.Stats().Counts)
+	require.Equal(t, stats.Counts{Total: 2, Capacity: 2, HeapMax: int64(mostHeapMB(1)) << 20}, b.pool.Stats().Counts)
 	as := func(owner, name, code string) *workers.Worker {
 		w := worker(name, code)
 		w.Owner = owner
@@ -48,21 +49,22 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 	require.Eventually(t, func() bool { s = b.pool.Stats(); return s.Running == 0 && s.Cached == 1 }, patience,
 		time.Millisecond, "%+v", &s)
 	require.Positive(t, s.HeapBytes)
-	want := Counts{
+	want := stats.Counts{
 		Total: 2, Cached: 1, Capacity: 1, Contexts: 2, WarmHits: 3, ColdStarts: 8, Resets: 3, Evictions: 1,
 		HeapBytes: s.HeapBytes, HeapMax: s.HeapMax,
 	}
-	want.derive()
+	want.Derive()
 	require.Equal(t, want, s.Counts)
 	require.Equal(t, map[string]uint64{"reuses": 1, "exception": 1, "room": 1, "memory": 1}, s.Discards)
 	require.Equal(t, map[string]uint64{"memory": 1}, s.Kills)
 	thread := s.Counts
 	thread.HeapMax = 0
-	require.Equal(t, []ThreadStats{{0, thread}}, s.Threads)
-	require.Equal(t, []OwnerStats{{Owner: "a", Isolates: 1, UseStats: UseStats{Contexts: 2, WarmHits: 3, ColdStarts: 5},
-		HeapBytes: s.HeapBytes}}, s.Owners)
+	require.Equal(t, []stats.ThreadStats{{Thread: 0, Counts: thread}}, s.Threads)
+	require.Equal(t, []OwnerStats{{Owner: "a", Isolates: 1, HeapBytes: s.HeapBytes,
+		UseStats: stats.UseStats{Contexts: 2, WarmHits: 3, ColdStarts: 5}}}, s.Owners)
 	require.Equal(t, []WorkerStats{
-		{"a/other", UseStats{Contexts: 1, ColdStarts: 1}}, {"a/third", UseStats{Contexts: 1, ColdStarts: 1}},
+		{Worker: "a/other", UseStats: stats.UseStats{Contexts: 1, ColdStarts: 1}},
+		{Worker: "a/third", UseStats: stats.UseStats{Contexts: 1, ColdStarts: 1}},
 	}, s.Workers)
 
 	text, err := json.Marshal(s)
@@ -104,26 +106,26 @@ func TestStatsShowWhatRuns(t *testing.T) {
 
 func TestStatsOfProcessesAddUp(t *testing.T) {
 	process := func(first int) Stats {
-		s := Stats{Discards: map[string]uint64{"cpu": 1}, Threads: []ThreadStats{{}}, Parked: 1}
-		s.add(Counts{Total: 10, Cached: 2, Busy: 1, WarmHits: 9, ColdStarts: 1, HeapBytes: 100})
-		for i := range maxUseStats {
+		s := Stats{Discards: map[string]uint64{"cpu": 1}, Threads: []stats.ThreadStats{{}}, Parked: 1}
+		s.Counts.Add(stats.Counts{Total: 10, Cached: 2, Busy: 1, WarmHits: 9, ColdStarts: 1, HeapBytes: 100})
+		for i := range stats.MaxUses {
 			s.Owners = append(s.Owners, OwnerStats{Owner: fmt.Sprint("o", first+i), Isolates: 1,
-				UseStats: UseStats{WarmHits: 2}})
-			s.Workers = append(s.Workers, WorkerStats{fmt.Sprint("o/w", first+i), UseStats{Contexts: 1}})
+				UseStats: stats.UseStats{WarmHits: 2}})
+			s.Workers = append(s.Workers, WorkerStats{Worker: fmt.Sprint("o/w", first+i), UseStats: stats.UseStats{Contexts: 1}})
 		}
 		return s
 	}
 	s := Stats{}
 	s.Add(process(0))
-	s.Add(process(maxUseStats - 1)) // one owner is in both
-	require.Equal(t, Counts{Total: 20, Cached: 4, Busy: 2, Capacity: 14, WarmHits: 18, ColdStarts: 2, HitRate: 0.9,
+	s.Add(process(stats.MaxUses - 1)) // one owner is in both
+	require.Equal(t, stats.Counts{Total: 20, Cached: 4, Busy: 2, Capacity: 14, WarmHits: 18, ColdStarts: 2, HitRate: 0.9,
 		HeapBytes: 200}, s.Counts)
 	require.Equal(t, 2, s.Parked)
 	require.Empty(t, s.Threads)
 	require.Equal(t, map[string]uint64{"cpu": 2}, s.Discards)
-	require.Len(t, s.Owners, maxUseStats)
-	require.Equal(t, OwnerStats{Owner: "o19", Isolates: 2, UseStats: UseStats{WarmHits: 4}}, s.Owners[0])
-	require.Equal(t, WorkerStats{"o/w19", UseStats{Contexts: 2}}, s.Workers[0])
+	require.Len(t, s.Owners, stats.MaxUses)
+	require.Equal(t, OwnerStats{Owner: "o19", Isolates: 2, UseStats: stats.UseStats{WarmHits: 4}}, s.Owners[0])
+	require.Equal(t, WorkerStats{Worker: "o/w19", UseStats: stats.UseStats{Contexts: 2}}, s.Workers[0])
 }
 
 // A lost thread takes its isolates with it; what it had counted stays.

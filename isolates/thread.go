@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/timers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -23,26 +24,31 @@ type thread struct {
 	lost     atomic.Bool   // parked in V8 and replaced: the watchdog owns its state now
 	replaced chan struct{} // closed when the new thread has taken its place
 
+	out         outbox
 	heaps       heaps
 	persistents persistents
 
-	bodies      []*run // runs whose replies have begun in this turn
-	beginning   *run   // the run that begin is starting
+	beginning   *run // the run that begin is starting
 	running     map[*run]struct{}
 	callers     int                  // runs that have service calls under way: they take no slot
 	waiting     []*lifecycle.Attempt // taken from the Source, but no isolate is free for them
-	timers      timers
+	timers      timers.List[*run]
 	lastID      uint64
 	call        v8x.Call
-	kept        v8x.Kept // names and values of reply headers
-	reports     []lifecycle.Report
+	kept        v8x.Kept      // names and values of reply headers
 	began       time.Time     // when the latest run began: about the present time
-	flushed     time.Time     // value of began at the latest flush
 	aside       time.Duration // CPU time that the commands of the turn took outside V8, if it was measured
 	turned      time.Duration // CPU time of all turns
 	queuedCalls queuedCalls   // calls into runs that wait
 	pending     pending       // the next turn, kept in case the current turn goes away
 	awayTurns   int           // turns that are away
+}
+
+// outbox is what a thread has not reported yet.
+type outbox struct {
+	reports []lifecycle.Report
+	flushed time.Time // when the thread last reported, as its field began had it
+	bodies  []*run    // runs whose replies have begun in this turn
 }
 
 // flushAfter is how long reports may be collected before a flush.
@@ -66,7 +72,7 @@ func (t *thread) waits() bool { return len(t.waiting) > 0 }
 
 // post gives the thread something to do. Any goroutine may call it.
 func (t *thread) post(f func(*thread)) {
-	t.put(queuedCall{do: f})
+	t.put(queuedCall{do: func() { f(t) }})
 }
 
 // loop runs the thread. It ends when stop is closed. The remaining runs are then interrupted.
@@ -116,7 +122,7 @@ func (t *thread) takeUp() bool {
 		if c.run != nil {
 			t.queuedCalls.add(c)
 		} else {
-			c.do(t)
+			c.do()
 		}
 	}
 	for _, x := range comebacks {
@@ -128,22 +134,22 @@ func (t *thread) takeUp() bool {
 // fireTimers handles the timers that are due. Timers of JavaScript become queued calls. Limits and other internal
 // timers are handled before all queued calls.
 func (t *thread) fireTimers() bool {
-	if len(t.timers.list) == 0 {
+	if t.timers.Empty() {
 		return false
 	}
 	now := time.Now()
 	rang := false
-	for n := t.timers.due(now); n != nil; n = t.timers.due(now) {
+	for n := t.timers.Due(now); n != nil; n = t.timers.Due(now) {
 		rang = true
 		switch {
-		case n.act != nil:
-			n.act()
-		case n.jsID == noTimer:
-			if c := (queuedCall{run: n.run, do: func(t *thread) { t.timeout(n.run) }}); !c.postpone() {
-				t.timeout(n.run)
+		case n.Act != nil:
+			n.Act()
+		case n.ID == noTimer:
+			if c := (queuedCall{run: n.Of, do: func() { n.Of.timeout() }}); !c.postpone() {
+				n.Of.timeout()
 			}
 		default:
-			t.queuedCalls.add(queuedCall{run: n.run, timer: n.jsID})
+			t.queuedCalls.add(queuedCall{run: n.Of, timer: n.ID})
 		}
 	}
 	return rang
@@ -188,7 +194,7 @@ func (t *thread) beginWaiting(i, j, most int) (begun int) {
 		// Other waiting attempts may find room, too.
 		t.heaps.freed = t.heaps.freed || i < j
 		// Ready replies do not wait for a slow event behind them in the batch.
-		if len(t.reports) > 0 && t.began.Sub(t.flushed) > flushAfter {
+		if len(t.out.reports) > 0 && t.began.Sub(t.out.flushed) > flushAfter {
 			t.flush()
 		}
 	}
@@ -198,14 +204,14 @@ func (t *thread) beginWaiting(i, j, most int) (begun int) {
 // abandon ends a runaway thread that came back. Another thread takes its place, reads its state and reports its
 // attempts. Only its isolates are left to free.
 func (t *thread) abandon() {
-	t.pool.runaways.remove(t.watch)
+	t.pool.losses.runaways.remove(t.watch)
 	<-t.replaced
-	t.pool.live.Add(int64(t.heaps.count)) // Pool.replace subtracted them
-	t.pool.lost.Add(-t.heaps.counters.charged.Load())
+	t.pool.memory.live.Add(int64(t.heaps.count)) // Pool.replace subtracted them
+	t.pool.memory.lost.Add(-t.heaps.counters.charged.Load())
 	t.heaps.dropAll()
 	t.closeInbox()
 	t.watch.slot.Free()
-	t.pool.back.Add(1)
+	t.pool.losses.back.Add(1)
 	runtime.Goexit()
 }
 
@@ -219,24 +225,24 @@ func (t *thread) closeInbox() {
 // flush reports what happened since the last flush.
 func (t *thread) flush() {
 	for _, w := range t.heaps.closed {
-		t.reports = append(t.reports, lifecycle.Report{Closed: w})
+		t.out.reports = append(t.out.reports, lifecycle.Report{Closed: w})
 	}
 	clear(t.heaps.closed)
 	t.heaps.closed = t.heaps.closed[:0]
-	if len(t.reports) == 0 {
+	if len(t.out.reports) == 0 {
 		return
 	}
-	t.pool.source.Report(t.index, t.reports)
-	clear(t.reports)
-	t.reports = t.reports[:0]
-	t.flushed = t.began
+	t.pool.source.Report(t.index, t.out.reports)
+	clear(t.out.reports)
+	t.out.reports = t.out.reports[:0]
+	t.out.flushed = t.began
 }
 
 // sleep waits for a wake-up or the next timer.
 func (t *thread) sleep(stop <-chan struct{}) {
 	t.pool.dog.asleep()
 	defer t.pool.dog.awake()
-	at := t.timers.next()
+	at := t.timers.Next()
 	if at.IsZero() {
 		select {
 		case <-stop:
@@ -258,7 +264,7 @@ func (t *thread) close() {
 	t.heaps.resting.stop()
 	t.interruptAll()
 	for _, a := range append(t.waiting, t.inbox.refuse()...) {
-		t.reports = append(t.reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
+		t.out.reports = append(t.out.reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
 	}
 	t.waiting = nil
 	t.flush()

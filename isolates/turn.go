@@ -7,6 +7,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/bindings"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -28,9 +30,10 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 	limits := t.pool.limits(a.Worker)
 	t.lastID++
 	r := &run{
-		attempt: a, tenant: t.pool.policies.tenant(a.Worker.Owner), id: t.lastID, start: now, limits: limits,
-		wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration(), loadCPU: t.pool.loadCPU,
+		thread: t, attempt: a, tenant: t.pool.policies.Tenant(a.Worker.Owner), id: t.lastID, start: now, limits: limits,
+		wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration(),
 	}
+	r.calls.Init(caller{r}, &t.pool.calls)
 	t.running[r] = struct{}{}
 	t.beginning = r
 	t.heaps.collecting = 0
@@ -41,8 +44,8 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 	if t.heaps.collecting > 0 { // charged to the owner, not to a run
 		t.pool.source.Charge(a.Worker.Owner, t.heaps.collecting)
 	}
-	if jc == nil && err == nil && waitsForItself(t, a) {
-		t.fail(r, events.ReasonUnavailable, "the owner has no room for one more isolate: all of its runs wait for calls", "")
+	if jc == nil && err == nil && waitsForItself(a, t.running) {
+		r.fail(events.ReasonUnavailable, "the owner has no room for one more isolate: all of its runs wait for calls", "")
 		return true
 	}
 	if jc == nil && err == nil {
@@ -50,12 +53,12 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 		return false
 	}
 	if err != nil {
-		t.fail(r, reasonOf(err), err.Error(), "")
+		r.fail(reasonOf(err), err.Error(), "")
 		return true
 	}
 	r.context = jc
 	t.heaps.addRun(jc, r, now)
-	r.warm = jc.loaded
+	r.end.Warm = jc.loaded
 	if !jc.loaded {
 		r.cpu += max(0, t.watch.spent(now)-t.heaps.collecting)
 		t.load(r)
@@ -67,9 +70,9 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 
 // load evaluates the module of a cold context. The time does not count as the handler's: it has its own limits.
 func (t *thread) load(r *run) {
-	r.wall, r.cpuLeft = r.start.Add(t.pool.loadWall), r.loadCPU
+	r.wall, r.cpuLeft = r.start.Add(t.pool.load.wall), t.pool.load.cpu
 	r.context.loader = r
-	t.module(r, func() (v8x.ModuleState, v8x.Result) { return t.pool.code.compile(r.context) })
+	t.module(r, func() (v8x.ModuleState, v8x.Result) { return r.context.compile(t.pool.code) })
 }
 
 // module takes a step of the module's evaluation and checks the result.
@@ -107,14 +110,14 @@ func (t *thread) evaluated(r *run) {
 		r.context.loaded = true
 		t.heaps.look(r.context.isolate, now, 0)
 		t.heaps.freed = true // attempts may wait for this context
-		t.timers.clear(r.deadline)
+		t.timers.Clear(r.deadline)
 		r.deadline = nil
 		r.wall, r.cpuLeft = now.Add(r.limits.Wall.Duration()), r.limits.CPU.Duration()
 		t.dispatch(r)
 	case v8x.Pending:
 		t.settleDown(r, "a top-level await of the module can never finish: nothing it waits for is pending")
 	default:
-		t.fail(r, events.ReasonException, "the module failed to load", "")
+		r.fail(events.ReasonException, "the module failed to load", "")
 	}
 }
 
@@ -154,9 +157,9 @@ func (t *thread) dispatch(r *run) {
 			body = encodeBatch(c, r)
 			break
 		}
-		op := opTaskEvent
+		op := js.OpTaskEvent
 		if e.Kind == events.Scheduled {
-			op = opScheduledEvent
+			op = js.OpScheduledEvent
 		}
 		c.Reset(op).Number(float64(r.id)).String(e.ID).Number(float64(r.attempt.Number)).Strings(userHeaders(e)).Content()
 		body = e.Body
@@ -174,10 +177,10 @@ func (t *thread) dispatch(r *run) {
 func encodeFetch(c *v8x.Call, r *run) (body []byte) {
 	e := r.attempt.Event
 	if s := e.Service; s != nil && s.Method != "" {
-		c.Reset(opMethodEvent).Number(float64(r.id)).String(s.Entrypoint).String(s.Method).Body()
+		c.Reset(js.OpMethodEvent).Number(float64(r.id)).String(s.Entrypoint).String(s.Method).Body()
 		return e.Body
 	}
-	c.Reset(opFetchEvent).Number(float64(r.id)).String(e.Method).String(e.URL)
+	c.Reset(js.OpFetchEvent).Number(float64(r.id)).String(e.Method).String(e.URL)
 	if len(e.HTTPHeaders) > 0 {
 		c.Strings(e.HTTPHeaders)
 	} else {
@@ -239,7 +242,7 @@ func (t *thread) settleDown(r *run, why string) {
 		return
 	}
 	if r.deadline == nil {
-		r.deadline = t.timers.set(r.wall, r, noTimer)
+		r.deadline = t.timers.Set(r.wall, r, noTimer)
 	}
 }
 
@@ -281,7 +284,7 @@ func (t *thread) leave(x left) {
 	if !r.over {
 		t.aside = 0
 		t.obey(r, result.Out, x.end)
-		t.charge(r, t.aside)
+		r.charge(t.aside)
 	}
 	if !iso.closed {
 		iso.v8.Forget(result)
@@ -306,19 +309,20 @@ func (t *thread) leave(x left) {
 		t.kill(r, events.Fail(events.ReasonMemory, "terminated by V8"))
 	// The module caused this, not the runtime.
 	case result.Err != nil && !r.over && x.step == stepModule && r.context.state == v8x.CompileError:
-		t.fail(r, events.ReasonException, compileMessage(result.Err), "")
+		r.fail(events.ReasonException, compileMessage(result.Err), "")
 	case result.Err != nil && !r.over:
-		t.fail(r, events.ReasonException, result.Err.Error(), "")
+		r.fail(events.ReasonException, result.Err.Error(), "")
 	}
 	if r.betweenEvents {
 		t.between(r, x.cpu)
 	} else {
-		t.account(r)
+		r.account()
 	}
 }
 
 // charge adds CPU time that a run used outside V8 to the run's CPU time.
-func (t *thread) charge(r *run, cpu time.Duration) {
+func (r *run) charge(cpu time.Duration) {
+	t := r.thread
 	if cpu == 0 {
 		return
 	}
@@ -346,7 +350,7 @@ func (r *run) cpuFailure() *events.Failure {
 	if r.begun {
 		return events.Fail(events.ReasonCPU, "CPU time limit of %s (limits.cpuMs)", r.limits.CPU.Duration())
 	}
-	return events.Fail(events.ReasonCPU, "CPU time limit of %s, while the module was loaded", r.loadCPU)
+	return events.Fail(events.ReasonCPU, "CPU time limit of %s, while the module was loaded", r.thread.pool.load.cpu)
 }
 
 func (r *run) wallFailure() *events.Failure {
@@ -361,4 +365,27 @@ func (r *run) wallFailure() *events.Failure {
 // its own isolate if that happens again.
 func (r *run) crowdedOut() bool {
 	return r.attempt.Event != nil && !r.betweenEvents && r.context.others() > r.context.isolate.crowd()
+}
+
+// waitsForItself reports whether a call finds no room, and all runs of its owner among running, those of the thread,
+// wait for calls too: then none of them makes room.
+func waitsForItself(a *lifecycle.Attempt, running map[*run]struct{}) bool {
+	if a.Event == nil || a.Event.Service == nil {
+		return false
+	}
+	for r := range running {
+		if r.attempt.Worker.Owner == a.Worker.Owner && !r.calls.WaitsForService() && r.attempt != a {
+			return false
+		}
+	}
+	return true
+}
+
+// reasonOf is the reason of an event for which no context could be made. Missing secrets are like an error at the
+// beginning of the module: the event runs again later, and is kept when that does not help.
+func reasonOf(err error) events.Reason {
+	if bindings.Lacks(err) {
+		return events.ReasonException
+	}
+	return events.ReasonMemory
 }

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -19,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
 )
 
 // wsServer is a WebSocket server. Its handlers define what each path does. left has the server's view of the end of
@@ -170,7 +169,7 @@ func TestWebSocket(t *testing.T) {
 	require.Equal(t, []any{failed, closed(1006, "", false)}, b.said(s, `return talk("ws://127.0.0.1:1/")`))
 	require.Equal(t, []any{opened, failed, closed(1006, "", false)}, b.said(s, `return talk(base + "/wrong")`))
 	require.Equal(t, []any{opened, failed, closed(1006, "", false)},
-		b.said(s, fmt.Sprintf(`return talk(base + "/bytes?n=%d")`, maxSocketMessage+1)))
+		b.said(s, fmt.Sprintf(`return talk(base + "/bytes?n=%d")`, hostcalls.MaxSocketMessage+1)))
 	require.Contains(t, strings.Join(b.lines(), "\n"), "/refuse: the server does not answer as a WebSocket server: 403 Forbidden")
 	require.Contains(t, strings.Join(b.lines(), "\n"), "the handshake has more than 65536 bytes")
 	b.said(s, `return talk(base.replace("//", "//me:secret@") + "/refuse")`)
@@ -192,23 +191,10 @@ func TestWebSocket(t *testing.T) {
 		socket.onerror = () => seen.push(["error", socket.readyState, false]);
 		socket.onclose = (e) => done([...seen, ["close", e.code, e.reason, e.wasClean, socket.readyState]]);
 	})`))
-	require.Equal(t, 1.0*maxSocketMessage,
+	require.Equal(t, 1.0*hostcalls.MaxSocketMessage,
 		b.said(s, fmt.Sprintf(`return new Promise((done) => { const socket = new WebSocket(base + "/bytes?n=%d");
-		socket.onmessage = (e) => { done(e.data.size); socket.close() } })`, maxSocketMessage)))
+		socket.onmessage = (e) => { done(e.data.size); socket.close() } })`, hostcalls.MaxSocketMessage)))
 	require.Zero(t, b.held(), "bytes of the owner")
-}
-
-// The server may answer the close frame that it gets when the socket is given up, before the connection is closed.
-func TestWebSocketGivenUpHasFailed(t *testing.T) {
-	t.Parallel()
-	why := errors.New("closed before it was open")
-	answer := &websocket.CloseError{Code: websocket.CloseGoingAway}
-	s := &socket{c: &call{cancel: func() {}}}
-	require.Equal(t, socketEnd{code: 1001, clean: true}, s.ended(answer))
-	require.Equal(t, socketEnd{code: 1006}, s.ended(io.EOF))
-	s.giveUp(why)
-	require.Equal(t, socketEnd{code: 1006, failure: why}, s.ended(answer))
-	require.Equal(t, socketEnd{code: 1006, failure: why}, s.ended(io.EOF))
 }
 
 // held returns the bytes that the owner of the test's workers holds outside heaps.
@@ -228,7 +214,7 @@ func TestWebSocketSecure(t *testing.T) {
 	require.Equal(t, "error", b.said(s, `return (await talk(base + "/echo"))[0][0]`), "nobody vouches for the server")
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
-	b.pool.egress.TLS = &tls.Config{RootCAs: roots}
+	b.pool.calls.Egress.TLS = &tls.Config{RootCAs: roots}
 	require.Equal(t, []any{[]any{"open", 1.0, ""}, []any{"message", "hi"}, []any{"close", 1005.0, "", true, 3.0}},
 		b.said(s, `return talk(base + "/echo", { open(s) { s.send("hi") }, message(s) { s.close() } })`))
 }

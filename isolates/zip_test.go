@@ -88,7 +88,7 @@ func TestAStreamOfAPastEventIsOver(t *testing.T) {
 	require.Contains(t, string(b.run(w, task("{}")).reply.Body), "kept")
 	o := b.run(w, task("{}"))
 	require.Nil(t, o.end.Failure)
-	require.Contains(t, string(o.reply.Body), "TypeError: "+errZipGone.Error())
+	require.Contains(t, string(o.reply.Body), "TypeError: the stream belongs to an event that is over")
 }
 
 const sharesStream = `

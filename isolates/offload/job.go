@@ -33,12 +33,12 @@ func (m Meter) Do(work Job) (p Product, used time.Duration) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	begun := CPU()
+	begun := perowner.ThreadTime()
 	return Try(work, func() error {
 		if err := m.Context.Err(); err != nil {
 			return err
 		}
-		if CPU()-begun > m.Budget {
+		if perowner.ThreadTime()-begun > m.Budget {
 			return errBudget
 		}
 		return nil
@@ -48,9 +48,9 @@ func (m Meter) Do(work Job) (p Product, used time.Duration) {
 // Try does work on the calling thread. The goroutine must stay on that thread. A panic becomes a failure of the
 // operation.
 func Try(work Job, goOn func() error) (p Product, used time.Duration) {
-	began := CPU()
+	began := perowner.ThreadTime()
 	defer func() {
-		used += CPU() - began
+		used += perowner.ThreadTime() - began
 		if failed := recover(); failed != nil {
 			p = Failed(fmt.Errorf("the operation failed: %v", failed))
 		}
@@ -60,6 +60,3 @@ func Try(work Job, goOn func() error) (p Product, used time.Duration) {
 
 // Always is a goOn that never ends the work.
 func Always() error { return nil }
-
-// CPU returns the CPU time that the calling thread has used.
-func CPU() time.Duration { return perowner.ThreadTime() }

@@ -3,6 +3,7 @@ package offload
 import (
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 	"github.com/pinwheel-run/pinwheel/isolates/offload/compression"
 )
 
@@ -18,7 +19,7 @@ func (p *Pool) NewZip(format string, compress bool) (z *Zip, err error) {
 	if compress {
 		z.compressor, err = p.compressors.New(format)
 	} else {
-		z.decompressor, err = compression.NewDecompressor(format, CPU)
+		z.decompressor, err = compression.NewDecompressor(format, perowner.ThreadTime)
 	}
 	return z, err
 }

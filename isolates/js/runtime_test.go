@@ -1,4 +1,4 @@
-package isolates
+package js
 
 import (
 	"io/fs"
@@ -14,7 +14,7 @@ import (
 func TestRuntimeIsInASCII(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, `a\u2026\u00e9\ud83d\ude00\n`+"\n", ascii("a…é😀\\n\n"))
-	files, err := runtimeFiles()
+	files, err := Files()
 	require.NoError(t, err)
 	for _, f := range files {
 		require.Equal(t, f.Text, ascii(f.Text), f.Name)
@@ -25,12 +25,12 @@ func TestRuntimeIsInASCII(t *testing.T) {
 // be evaluated.
 func TestOrderNamesEachFileOnce(t *testing.T) {
 	t.Parallel()
-	files, err := runtimeOrder()
+	files, err := list()
 	require.NoError(t, err)
 	var listed, there []string
-	require.NoError(t, fs.WalkDir(runtimeFS, "js", func(path string, d fs.DirEntry, err error) error {
+	require.NoError(t, fs.WalkDir(text, ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".js") {
-			there = append(there, strings.TrimPrefix(path, "js/"))
+			there = append(there, path)
 		}
 		return err
 	}))
@@ -46,24 +46,24 @@ func TestOrderNamesEachFileOnce(t *testing.T) {
 // Names of features may be of later folders: runtime/features.js has them, and they are looked for when used.
 func TestFoldersTakeNamesOfEarlierOnes(t *testing.T) {
 	t.Parallel()
-	order, err := fs.ReadFile(runtimeFS, "js/order.txt")
+	order, err := text.ReadFile("order.txt")
 	require.NoError(t, err)
 	first, _, _ := strings.Cut(string(order), "\n")
 	folders := strings.Fields(strings.TrimPrefix(first, "# Folders:"))
 	require.Len(t, folders, 9)
-	files, err := runtimeOrder()
+	files, err := list()
 	require.NoError(t, err)
 
 	comment := regexp.MustCompile(`(?m)//.*$`)
 	gives := regexp.MustCompile(`\binternal\.(\w+) = `)
 	takes := regexp.MustCompile(`\binternal\.(\w+)`)
 	list := regexp.MustCompile(`(?s)const \{([^}]*)\} = internal;`)
-	text, from := map[string]string{}, map[string]string{} // by file; by name
+	code, from := map[string]string{}, map[string]string{} // by file; by name
 	for _, f := range files {
-		source, err := fs.ReadFile(runtimeFS, "js/"+f.Name)
+		source, err := text.ReadFile(f.Name)
 		require.NoError(t, err)
-		text[f.Name] = comment.ReplaceAllString(string(source), "")
-		for _, m := range gives.FindAllStringSubmatch(text[f.Name], -1) {
+		code[f.Name] = comment.ReplaceAllString(string(source), "")
+		for _, m := range gives.FindAllStringSubmatch(code[f.Name], -1) {
 			if f.Feature == "" && from[m[1]] == "" {
 				from[m[1]] = f.Name
 			}
@@ -75,7 +75,7 @@ func TestFoldersTakeNamesOfEarlierOnes(t *testing.T) {
 		require.NotEqual(t, -1, at, file)
 		return at
 	}
-	for file, source := range text {
+	for file, source := range code {
 		var taken []string
 		for _, m := range takes.FindAllStringSubmatch(source, -1) {
 			taken = append(taken, m[1])

@@ -1,4 +1,4 @@
-package isolates
+package js
 
 import (
 	"go/ast"
@@ -7,7 +7,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -16,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// These files name the op codes: js/runtime/ops.js; ops.go and offload/subtle/ops.go; and v8x/turn.h, for the calls
+// These files name the op codes: runtime/ops.js; ops.go and offload/subtle/ops.go; and v8x/turn.h, for the calls
 // that C++ makes. Each name of one side is on the other side, with the same number.
 func TestOpCodesAgree(t *testing.T) {
 	theirs := opsOfJS(t)
 	for table, in := range map[string]struct{ file, prefix string }{
-		"entryOps": {"ops.go", "op"}, "sendOps": {"ops.go", "cmd"}, "askOps": {"ops.go", "ask"},
-		"subtleOps": {"offload/subtle/ops.go", "op"},
+		"entryOps": {"ops.go", "Op"}, "sendOps": {"ops.go", "Cmd"}, "askOps": {"ops.go", "Ask"},
+		"subtleOps": {"../offload/subtle/ops.go", "op"},
 	} {
 		want := theirs[table]
 		require.NotEmpty(t, want, table)
@@ -35,7 +34,7 @@ func TestOpCodesAgree(t *testing.T) {
 				have[constantCase(rest)] = n
 			}
 		}
-		require.Equal(t, want, have, "internal.%s of js/runtime/ops.js and the constants %s… of %s", table, in.prefix, in.file)
+		require.Equal(t, want, have, "internal.%s of runtime/ops.js and the constants %s… of %s", table, in.prefix, in.file)
 	}
 }
 
@@ -63,13 +62,13 @@ var (
 	opEntry = regexp.MustCompile(`(\w+): (\d+)`)
 )
 
-// opsOfJS returns the tables of js/runtime/ops.js.
+// opsOfJS returns the tables of runtime/ops.js.
 func opsOfJS(t *testing.T) map[string]map[string]int64 {
 	t.Helper()
-	text, err := fs.ReadFile(runtimeFS, "js/runtime/ops.js")
+	source, err := text.ReadFile("runtime/ops.js")
 	require.NoError(t, err)
 	all := map[string]map[string]int64{}
-	for _, table := range opTable.FindAllStringSubmatch(string(text), -1) {
+	for _, table := range opTable.FindAllStringSubmatch(string(source), -1) {
 		all[table[1]] = map[string]int64{}
 		for _, e := range opEntry.FindAllStringSubmatch(table[2], -1) {
 			require.NotContains(t, all[table[1]], e[1], table[1])
@@ -88,7 +87,7 @@ var (
 // opsOfCPP returns the op codes of v8x/turn.h.
 func opsOfCPP(t *testing.T) map[string]int64 {
 	t.Helper()
-	text, err := os.ReadFile("v8x/turn.h")
+	text, err := os.ReadFile("../v8x/turn.h")
 	require.NoError(t, err)
 	all := map[string]int64{}
 	for _, line := range opLine.FindAllStringSubmatch(string(text), -1) {

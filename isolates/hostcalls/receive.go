@@ -1,10 +1,11 @@
-package isolates
+package hostcalls
 
 import (
 	"context"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/pipe"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -12,8 +13,7 @@ import (
 // response brings the response of call c into the JavaScript of its run. It is the egress.Receiver of the call's
 // exchange.
 type response struct {
-	t *thread
-	r *run
+	r *Calls
 	c *call
 }
 
@@ -21,8 +21,8 @@ type response struct {
 // over.
 func (x response) Redirect(status int, location, policies string) {
 	x.c.status(status)
-	x.t.answer(x.r, x.c, true, func(call *v8x.Call) []byte {
-		call.Reset(opRedirect).Number(x.c.id).Number(float64(status)).String(location)
+	x.r.answer(x.c, true, func(call *v8x.Call) []byte {
+		call.Reset(js.OpRedirect).Number(x.c.id).Number(float64(status)).String(location)
 		if policies == "" {
 			call.Null()
 		} else {
@@ -35,8 +35,8 @@ func (x response) Redirect(status int, location, policies string) {
 
 func (x response) Head(status int, text string, headers []string) {
 	x.c.status(status)
-	x.t.answer(x.r, x.c, false, func(call *v8x.Call) []byte {
-		call.Reset(opResponse).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Bool(x.c.paced)
+	x.r.answer(x.c, false, func(call *v8x.Call) []byte {
+		call.Reset(js.OpResponse).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Bool(x.c.paced)
 		return nil
 	})
 }
@@ -46,10 +46,10 @@ func (x response) Head(status int, text string, headers []string) {
 func (x response) Whole(status int, text string, headers []string, body []byte) {
 	x.c.status(status)
 	x.c.whole = true
-	x.t.postTo(x.r, func(t *thread) {
-		x.c.exchanged(t, x.r) // first: give may not return
-		x.c.give(t, x.r, true, func(call *v8x.Call) []byte {
-			call.Reset(opWhole).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Body()
+	x.r.run.Later(func() {
+		x.c.exchanged(x.r) // first: give may not return
+		x.c.give(x.r, true, func(call *v8x.Call) []byte {
+			call.Reset(js.OpWhole).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Body()
 			return body
 		})
 	})
@@ -57,17 +57,17 @@ func (x response) Whole(status int, text string, headers []string, body []byte) 
 
 const (
 	maxRedirects = 20        // of a subrequest (Fetch standard §4.4): js/fetch/redirect.js counts them
-	unreadBytes  = 256 << 10 // of a response that are passed to JavaScript before it asks for more
+	UnreadBytes  = 256 << 10 // of a response that are passed to JavaScript before it asks for more
 )
 
 // Chunk waits until the thread has taken the chunk. Nothing comes before JavaScript has asked for the body. Then at
-// most one chunk is read ahead of it, in addition to unreadBytes. When no JavaScript reads the body, the chunk goes on
+// most one chunk is read ahead of it, in addition to UnreadBytes. When no JavaScript reads the body, the chunk goes on
 // from here.
 func (x response) Chunk(ctx context.Context, chunk []byte) (reuse bool) {
 	if to := x.c.tap.Sink(); to != nil {
 		return x.pass(ctx, to, chunk)
 	}
-	x.t.postTo(x.r, func(t *thread) { x.c.takeChunk(t, x.r, chunk) })
+	x.r.run.Later(func() { x.c.takeChunk(x.r, chunk) })
 	if !x.c.paced {
 		return false
 	}
@@ -87,13 +87,13 @@ func (x response) pass(ctx context.Context, to pipe.Sink, chunk []byte) (reuse b
 	if err != nil {
 		x.c.cancel()
 	}
-	payer{x.t.pool, x.r}.Moved(len(chunk))
+	payer{x.r}.Moved(len(chunk))
 	return free
 }
 
 // Grow implements egress.Receiver. begin gives the memory back.
 func (x response) Grow(n int) bool {
-	if x.t.pool.hold(x.r, n) != nil {
+	if x.r.run.Hold(n) != nil {
 		return false
 	}
 	x.c.grown += n
@@ -101,55 +101,55 @@ func (x response) Grow(n int) bool {
 }
 
 func (x response) End() {
-	x.t.answer(x.r, x.c, true, func(call *v8x.Call) []byte {
-		call.Reset(opChunk).Number(x.c.id).Null()
+	x.r.answer(x.c, true, func(call *v8x.Call) []byte {
+		call.Reset(js.OpChunk).Number(x.c.id).Null()
 		return nil
 	})
 }
 
 // takeChunk passes a chunk to JavaScript. On the thread.
-func (c *call) takeChunk(t *thread, r *run, chunk []byte) {
+func (c *call) takeChunk(r *Calls, chunk []byte) {
 	switch {
-	case r.over || r.calls[c.id] != c:
+	case r.over || r.pending[c.id] != c:
 		return
 	case c.tap.Sink() != nil:
 		c.taken <- true
 		return
 	case c.paced && !c.asked:
 		c.first = chunk
-		c.stall(t, r)
+		c.stall(r)
 		return
 	}
 	c.unread += len(chunk)
 	// The queued call follows the turn, even if the turn leaves its thread.
-	t.queuedCalls.add(queuedCall{run: r, do: func(t *thread) { c.chunkTaken(t, r) }})
-	t.call.Reset(opChunk).Number(c.id).Body()
-	t.turn(r, t.call.Bytes(), chunk)
+	r.run.Follow(func() { c.chunkTaken(r) })
+	r.run.Call().Reset(js.OpChunk).Number(c.id).Body()
+	r.run.Turn(r.run.Call().Bytes(), chunk)
 }
 
 // chunkTaken lets the next chunk come, unless JavaScript has too many bytes that it has not asked for. On the thread.
-func (c *call) chunkTaken(t *thread, r *run) {
+func (c *call) chunkTaken(r *Calls) {
 	switch {
-	case r.over || r.calls[c.id] != c || !c.paced:
-	case c.unread < unreadBytes:
+	case r.over || r.pending[c.id] != c || !c.paced:
+	case c.unread < UnreadBytes:
 		c.taken <- false
 	default:
-		c.stall(t, r)
+		c.stall(r)
 	}
 }
 
 // stall says that the rest of a response waits for a reader. On the thread.
-func (c *call) stall(t *thread, r *run) {
+func (c *call) stall(r *Calls) {
 	c.stalled = true
 	r.stalled++
 	r.fetches.rest(r, c)
-	if !r.betweenEvents && !r.mayGoOn() {
-		t.stop(r, events.ReasonTimeout, "the handler can never finish: nothing it waits for is pending, and it does not read the rest of a response")
+	if !r.run.BetweenEvents() && !r.run.MayGoOn() {
+		r.run.Stop(events.ReasonTimeout, "the handler can never finish: nothing it waits for is pending, and it does not read the rest of a response")
 	}
 }
 
 // goOn undoes stall. It reports whether the response was stalled. On the thread.
-func (c *call) goOn(r *run) bool {
+func (c *call) goOn(r *Calls) bool {
 	if !c.stalled {
 		return false
 	}
@@ -161,8 +161,8 @@ func (c *call) goOn(r *run) bool {
 }
 
 // more is called when JavaScript asks for more of a response.
-func (f *fetches) more(t *thread, r *run, id float64) {
-	c := r.calls[id]
+func (f *fetches) more(r *Calls, id float64) {
+	c := r.pending[id]
 	if c == nil || c.taken == nil {
 		return
 	}
@@ -172,14 +172,14 @@ func (f *fetches) more(t *thread, r *run, id float64) {
 	}
 	if first := c.first; first != nil {
 		c.first = nil
-		t.queuedCalls.add(queuedCall{run: r, do: func(t *thread) { c.takeChunk(t, r, first) }})
+		r.run.Follow(func() { c.takeChunk(r, first) })
 		return
 	}
 	c.taken <- false
 }
 
 // passOn has the rest of a response go to a sink. On the thread.
-func (c *call) passOn(r *run, to pipe.Sink) {
+func (c *call) passOn(r *Calls, to pipe.Sink) {
 	c.tap.To(to)
 	if c.goOn(r) {
 		c.first = nil

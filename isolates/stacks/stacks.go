@@ -1,18 +1,20 @@
-package isolates
+// Package stacks turns the stacks of bundles into those of the author's files.
+package stacks
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 	"github.com/pinwheel-run/pinwheel/internal/lib/sourcemap"
-	"github.com/pinwheel-run/pinwheel/isolates/offload"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 )
 
-// stacks maps stacks of bundles to the author's files. It keeps the parsed source maps of the workers that failed last.
+// Maps maps stacks of bundles to the author's files. It keeps the parsed source maps of the workers that failed last.
 // Few workers fail often.
-type stacks struct {
+type Maps struct {
 	mu    sync.Mutex
 	maps  map[string]*sourcemap.Map // by hash of the version
 	bytes int                       // total size of the texts of these maps
@@ -22,14 +24,14 @@ type stacks struct {
 const (
 	maxKeptMaps     = 64
 	maxKeptMapBytes = 32 << 20
-	maxRawStack     = 16 << 10
+	MaxRaw          = 16 << 10
 )
 
-// author maps the frames of a stack to the author's files and removes those of the runtime. It cuts stacks that are too
+// Author maps the frames of a stack to the author's files and removes those of the runtime. It cuts stacks that are too
 // long.
-func (s *stacks) author(w *workers.Worker, stack string) string {
-	if len(stack) > maxRawStack && !guard.LinearWork.Off() {
-		stack = strings.ToValidUTF8(stack[:maxRawStack], "")
+func (s *Maps) Author(w *workers.Worker, stack string) string {
+	if len(stack) > MaxRaw && !guard.LinearWork.Off() {
+		stack = strings.ToValidUTF8(stack[:MaxRaw], "")
 	}
 	stack = withoutRuntime(stack)
 	if stack == "" || len(w.SourceMap) == 0 {
@@ -39,7 +41,7 @@ func (s *stacks) author(w *workers.Worker, stack string) string {
 }
 
 // mapOf returns the source map of a worker. A nil map maps nothing. Parsing takes long, so it is done without the lock.
-func (s *stacks) mapOf(w *workers.Worker) *sourcemap.Map {
+func (s *Maps) mapOf(w *workers.Worker) *sourcemap.Map {
 	s.mu.Lock()
 	m, ok := s.maps[w.Hash]
 	s.mu.Unlock()
@@ -60,21 +62,11 @@ func (s *stacks) mapOf(w *workers.Worker) *sourcemap.Map {
 	return m
 }
 
-// author maps a stack for a run. The CPU time is charged to the run.
-func (t *thread) author(r *run, stack string) string {
-	if stack == "" {
-		return ""
+// withoutRuntime removes the runtime's own frames from a stack.
+func withoutRuntime(stack string) string {
+	if !strings.Contains(stack, js.Prefix) {
+		return stack
 	}
-	began := offload.CPU()
-	stack = t.pool.stacks.author(r.attempt.Worker, stack)
-	t.aside += offload.CPU() - began
-	return stack
-}
-
-// reported returns the stack for a line of a run's output, or "" if the output has reached its limit.
-func (t *thread) reported(r *run, stack string) string {
-	if r.logged > r.limits.LogBytes {
-		return ""
-	}
-	return t.author(r, stack)
+	lines := strings.Split(stack, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, js.Prefix) }), "\n")
 }

@@ -1,4 +1,5 @@
-package isolates
+// Package prewarm keeps isolates ready for workers that have none.
+package prewarm
 
 import (
 	"runtime"
@@ -12,9 +13,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// prewarmed keeps a few isolates ready, each with a context, so that the first event of a worker waits for neither. One
+// Set keeps a few isolates ready, each with a context, so that the first event of a worker waits for neither. One
 // goroutine makes them. Threads take them and set the limits that they need.
-type prewarmed struct {
+type Set struct {
 	ready chan *v8x.Isolate // its capacity is the number of isolates to keep
 	want  chan struct{}     // capacity 1: an isolate may be missing
 	stop  chan struct{}
@@ -26,29 +27,25 @@ type prewarmed struct {
 	used, missed atomic.Uint64
 }
 
-func newPrewarmed(cfg Config) *prewarmed {
-	return &prewarmed{
-		ready: make(chan *v8x.Isolate, cfg.prewarmed()), want: make(chan struct{}, 1),
+// New makes a set of n isolates; Run fills it.
+func New(n int) *Set {
+	return &Set{
+		ready: make(chan *v8x.Isolate, n), want: make(chan struct{}, 1),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
-// prewarmed returns how many isolates are kept ready. Most of the room is for isolates that are warm for workers.
-func (c Config) prewarmed() int {
-	return min(c.SpareIsolates, (c.MaxIsolates-c.Threads-c.Background)/4)
-}
-
-// prewarmedLimits are the limits with which prewarmed isolates are made. SetLimits changes them.
-var prewarmedLimits = v8x.Limits{Heap: uint64(workers.DefaultLimits.HeapMB) << 20,
+// limits are the limits with which prewarmed isolates are made. SetLimits changes them.
+var limits = v8x.Limits{Heap: uint64(workers.DefaultLimits.HeapMB) << 20,
 	Buffers: uint64(workers.DefaultLimits.HeapMB) << 20}
 
-// isolate returns an isolate with limits l: a prewarmed one, or a new one if none is ready. Called on threads.
-func (s *prewarmed) isolate(l v8x.Limits) *v8x.Isolate {
+// Isolate returns an isolate with limits l: a prewarmed one, or a new one if none is ready. Called on threads.
+func (s *Set) Isolate(l v8x.Limits) *v8x.Isolate {
 	select {
 	case iso := <-s.ready:
 		s.used.Add(1)
 		s.nudge()
-		if l != prewarmedLimits {
+		if l != limits {
 			iso.SetLimits(l)
 		}
 		return iso
@@ -63,7 +60,7 @@ func (s *prewarmed) isolate(l v8x.Limits) *v8x.Isolate {
 	return v8x.NewIsolate(l)
 }
 
-func (s *prewarmed) nudge() {
+func (s *Set) nudge() {
 	select {
 	case s.want <- struct{}{}:
 	default:
@@ -73,8 +70,8 @@ func (s *prewarmed) nudge() {
 // prewarmNice is the priority of the maker's thread. It gets the processor time that events leave.
 const prewarmNice = 10
 
-// run makes prewarmed isolates until stop is closed. V8's isolates may be made on one thread and used on another.
-func (s *prewarmed) run() {
+// Run makes prewarmed isolates until stop is closed. V8's isolates may be made on one thread and used on another.
+func (s *Set) Run() {
 	defer close(s.done)
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	tid := unix.Gettid()
@@ -88,7 +85,7 @@ func (s *prewarmed) run() {
 				return
 			default:
 			}
-			iso := v8x.NewIsolate(prewarmedLimits)
+			iso := v8x.NewIsolate(limits)
 			if iso.Prepare() != nil { // no memory: try again later
 				iso.Close()
 				break
@@ -103,20 +100,23 @@ func (s *prewarmed) run() {
 	}
 }
 
-// parked reports, once, that V8 has parked the maker.
-func (s *prewarmed) parked(tids []int) bool {
+// Parked reports, once, that V8 has parked the maker.
+func (s *Set) Parked(tids []int) bool {
 	return slices.Contains(tids, int(s.tid.Load())) && s.lost.CompareAndSwap(false, true)
 }
 
-// close stops the maker and frees the isolates that are left. No thread takes isolates any more.
-func (s *prewarmed) close() {
+// closeTick is the interval at which Close asks whether V8 has parked the maker.
+const closeTick = 5 * time.Millisecond
+
+// Close stops the maker and frees the isolates that are left. No thread takes isolates any more.
+func (s *Set) Close() {
 	close(s.stop)
 	for waiting := true; waiting; {
 		select {
 		case <-s.done:
 			waiting = false
-		case <-time.After(tick):
-			waiting = !s.lost.Load() && !s.parked(v8x.Parked()) // such a maker never ends
+		case <-time.After(closeTick):
+			waiting = !s.lost.Load() && !s.Parked(v8x.Parked()) // such a maker never ends
 		}
 	}
 	runtime.LockOSThread()
@@ -131,18 +131,20 @@ func (s *prewarmed) close() {
 	}
 }
 
-// PrewarmedStats reports how prewarmed isolates are used.
-type PrewarmedStats struct {
+// Stats reports how prewarmed isolates are used.
+type Stats struct {
 	Ready  int    `json:"ready"`  // isolates that are ready
 	Used   uint64 `json:"used"`   // times that one was ready when it was needed
 	Missed uint64 `json:"missed"` // times that none was ready
 }
 
-func (s *prewarmed) stats() PrewarmedStats {
-	return PrewarmedStats{len(s.ready), s.used.Load(), s.missed.Load()}
+// Stats returns the figures of the set.
+func (s *Set) Stats() Stats {
+	return Stats{len(s.ready), s.used.Load(), s.missed.Load()}
 }
 
-func (s *PrewarmedStats) add(o PrewarmedStats) {
+// Add adds the figures of another process.
+func (s *Stats) Add(o Stats) {
 	s.Ready += o.Ready
 	s.Used += o.Used
 	s.Missed += o.Missed

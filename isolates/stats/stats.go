@@ -1,8 +1,12 @@
-package isolates
+// Package stats has the figures of pools, and adds those of several processes.
+package stats
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/pinwheel-run/pinwheel/isolates/codecache"
+	"github.com/pinwheel-run/pinwheel/isolates/prewarm"
 )
 
 // Stats describes the state and the totals of a Pool, or of several.
@@ -11,11 +15,11 @@ type Stats struct {
 	Discards  map[string]uint64 `json:"discards"` // contexts thrown away, by reason
 	Kills     map[string]uint64 `json:"kills"`    // isolates closed because an event in them passed a limit, by reason
 	Parked    int               `json:"parked"`   // threads lost to fatal errors in V8, since the start
-	Code      CodeStats         `json:"code"`
-	Prewarmed PrewarmedStats    `json:"spares"`
+	Code      codecache.Stats   `json:"code"`
+	Prewarmed prewarm.Stats     `json:"spares"`
 	Threads   []ThreadStats     `json:"threads,omitempty"`
-	Owners    []OwnerStats      `json:"owners"`  // those with the most isolates first, at most maxUseStats
-	Workers   []WorkerStats     `json:"workers"` // those with the most contexts first, at most maxUseStats
+	Owners    []OwnerStats      `json:"owners"`  // those with the most isolates first, at most MaxUses
+	Workers   []WorkerStats     `json:"workers"` // those with the most contexts first, at most MaxUses
 }
 
 // Counts are the figures of a thread, or the sum of those of a Pool.
@@ -65,11 +69,11 @@ type UseStats struct {
 	ColdStarts uint64 `json:"cold_starts"`
 }
 
-// maxUseStats bounds Stats.Owners and Stats.Workers.
-const maxUseStats = 20
+// MaxUses bounds Stats.Owners and Stats.Workers.
+const MaxUses = 20
 
-// add adds all figures except the derived ones.
-func (c *Counts) add(o Counts) {
+// Add adds all figures except the derived ones.
+func (c *Counts) Add(o Counts) {
 	c.Total += o.Total
 	c.Cached += o.Cached
 	c.Busy += o.Busy
@@ -82,102 +86,34 @@ func (c *Counts) add(o Counts) {
 	c.Evictions += o.Evictions
 	c.Collections += o.Collections
 	c.HeapBytes += o.HeapBytes
-	c.derive()
+	c.Derive()
 }
 
-func (c *Counts) derive() {
+// Derive computes the figures that follow from others.
+func (c *Counts) Derive() {
 	c.Capacity, c.HitRate = max(0, c.Total-c.Cached-c.Busy), 0
 	if n := c.WarmHits + c.ColdStarts; n > 0 {
 		c.HitRate = float64(c.WarmHits) / float64(n)
 	}
 }
 
-// Stats returns a snapshot, for people and metrics. Its figures are not all of the same moment. Any goroutine may call
-// it.
-func (p *Pool) Stats() Stats {
-	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.parked.Load()),
-		Code: p.code.stats(), Prewarmed: p.prewarmed.stats()}
-	s.HeapMax = int64(p.cfg.HeapMB) << 20
-	uses := uses{map[string]*OwnerStats{}, map[string]*WorkerStats{}}
-	for i := range p.threads {
-		t := p.threads[i].Load()
-		c := t.heaps.counts()
-		s.Counts.add(c)
-		s.Threads = append(s.Threads, ThreadStats{i, c})
-		t.heaps.counters.discards.add(s.Discards)
-		t.heaps.counters.kills.add(s.Kills)
-		uses.add(&t.heaps.counters)
-	}
-	idle := &p.shared.counters // shared isolates that no thread has
-	s.Counts.add(Counts{Cached: int(idle.isolates.Load()), Contexts: int(idle.contexts.Load()),
-		HeapBytes: idle.heap.Load()})
-	uses.add(idle)
-	s.Owners, s.Workers = mostUsed(uses.owners), mostUsed(uses.workers)
-	s.Total += p.cfg.prewarmed()
-	s.derive()
-	return s
-}
-
-func (h *heaps) counts() Counts {
-	n := &h.counters
-	busy := int(n.busy.Load())
-	c := Counts{
-		Total: h.maxIsolates, Busy: busy, Cached: max(0, int(n.isolates.Load())-busy), Contexts: int(n.contexts.Load()),
-		Running:  int(n.running.Load()),
-		WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(), Resets: n.resets.Load(), Evictions: n.evictions.Load(),
-		Collections: n.collections.Load(), HeapBytes: n.heap.Load(),
-	}
-	c.derive()
-	return c
-}
-
-// uses collects the figures of several threads.
-type uses struct {
-	owners  map[string]*OwnerStats
-	workers map[string]*WorkerStats
-}
-
-func (u uses) add(c *counters) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name, n := range c.tenants {
-		o := u.owners[name]
-		if o == nil {
-			o = &OwnerStats{Owner: name}
-			u.owners[name] = o
-		}
-		o.add(OwnerStats{Isolates: int(n.isolates.Load()), HeapBytes: n.heap.Load(), UseStats: n.stats()})
-	}
-	for name, n := range c.workers {
-		w := u.workers[name]
-		if w == nil {
-			w = &WorkerStats{Worker: name}
-			u.workers[name] = w
-		}
-		w.UseStats.add(n.stats())
-	}
-}
-
-func (n *useCounters) stats() UseStats {
-	return UseStats{
-		Contexts: int(n.contexts.Load()), Running: int(n.running.Load()), WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(),
-	}
-}
-
-func (s *UseStats) add(x UseStats) {
+// Add adds figures.
+func (s *UseStats) Add(x UseStats) {
 	s.Contexts += x.Contexts
 	s.Running += x.Running
 	s.WarmHits += x.WarmHits
 	s.ColdStarts += x.ColdStarts
 }
 
-func (o *OwnerStats) add(x OwnerStats) {
+// Add adds figures.
+func (o *OwnerStats) Add(x OwnerStats) {
 	o.Isolates += x.Isolates
 	o.HeapBytes += x.HeapBytes
-	o.UseStats.add(x.UseStats)
+	o.UseStats.Add(x.UseStats)
 }
 
-func (w *WorkerStats) add(x WorkerStats) { w.UseStats.add(x.UseStats) }
+// Add adds figures.
+func (w *WorkerStats) Add(x WorkerStats) { w.UseStats.Add(x.UseStats) }
 
 func (o OwnerStats) key() (name string, size int64) {
 	return o.Owner, int64(o.Isolates)<<40 + o.HeapBytes
@@ -188,12 +124,12 @@ func (w WorkerStats) key() (name string, size int64) { return w.Worker, int64(w.
 // usage is OwnerStats or WorkerStats.
 type usage[S any] interface {
 	*S
-	add(S)
+	Add(S)
 	key() (name string, size int64)
 }
 
-// mostUsed returns the values of the map, the largest first, at most maxUseStats.
-func mostUsed[S any, P usage[S]](all map[string]P) []S {
+// MostUsed returns the values of the map, the largest first, at most MaxUses.
+func MostUsed[S any, P usage[S]](all map[string]P) []S {
 	list := []S{}
 	for _, s := range all {
 		list = append(list, *s)
@@ -203,30 +139,30 @@ func mostUsed[S any, P usage[S]](all map[string]P) []S {
 		bn, bs := P(&b).key()
 		return cmp.Or(cmp.Compare(bs, as), cmp.Compare(an, bn))
 	})
-	return list[:min(len(list), maxUseStats)]
+	return list[:min(len(list), MaxUses)]
 }
 
-// join merges two lists from mostUsed.
+// join merges two lists from MostUsed.
 func join[S any, P usage[S]](a, b []S) []S {
 	all := map[string]P{}
 	for _, s := range slices.Concat(a, b) {
 		name, _ := P(&s).key()
 		if have := all[name]; have != nil {
-			have.add(s)
+			have.Add(s)
 		} else {
 			all[name] = P(&s)
 		}
 	}
-	return mostUsed(all)
+	return MostUsed(all)
 }
 
 // Add adds the figures of another process's Pool to s. Figures of single threads are left out. Owners and workers that
 // were cut from either list are not in the sum.
 func (s *Stats) Add(o Stats) {
-	s.Counts.add(o.Counts)
+	s.Counts.Add(o.Counts)
 	s.Parked += o.Parked
-	s.Code.add(o.Code)
-	s.Prewarmed.add(o.Prewarmed)
+	s.Code.Add(o.Code)
+	s.Prewarmed.Add(o.Prewarmed)
 	s.Threads = nil
 	s.Discards, s.Kills = sum(s.Discards, o.Discards), sum(s.Kills, o.Kills)
 	s.Owners, s.Workers = join(s.Owners, o.Owners), join(s.Workers, o.Workers)

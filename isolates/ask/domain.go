@@ -1,4 +1,4 @@
-package isolates
+package ask
 
 import (
 	"strings"
@@ -17,15 +17,15 @@ var domain = idna.New(
 
 const acePrefix = "xn--"
 
-// maxDomain is the largest number of code points in a domain before it is mapped. As ASCII a host that can be reached
+// MaxDomain is the largest number of code points in a domain before it is mapped. As ASCII a host that can be reached
 // has at most 253 letters. Mapping reduces the number of code points in two cases only: up to four are composed to one,
 // and ignored ones are removed. JavaScript removes the ignored ones from long domains. Punycode takes time that grows
 // with the square of the length, and nothing can interrupt it here.
-const maxDomain = 1024
+const MaxDomain = 1024
 
-// domainToASCII returns the ASCII form of a domain, or "" if it has none.
-func domainToASCII(name string) string {
-	if len(name) > maxDomain && utf8.RuneCountInString(name) > maxDomain && !guard.LinearWork.Off() {
+// DomainToASCII returns the ASCII form of a domain, or "" if it has none.
+func DomainToASCII(name string) string {
+	if len(name) > MaxDomain && utf8.RuneCountInString(name) > MaxDomain && !guard.LinearWork.Off() {
 		return ""
 	}
 	name = strings.Map(mapSince15, name)

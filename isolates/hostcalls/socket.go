@@ -1,4 +1,4 @@
-package isolates
+package hostcalls
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // Bounds of WebSockets. fetch/websocket.js has the bound on bytes that wait to be sent.
 const (
 	maxSockets       = 16               // open at once in a run
-	maxSocketMessage = 4 << 20          // bytes of a received message
+	MaxSocketMessage = 4 << 20          // bytes of a received message
 	socketBytes      = 64 << 10         // what a WebSocket counts as, without longer messages and unsent data
 	socketFrame      = 64               // what an unsent message counts as, in addition to its bytes
 	socketGoodbye    = 30 * time.Second // from close() to the end of the connection, whatever the server does
@@ -27,8 +27,7 @@ const (
 // socket is a WebSocket of a run. One goroutine opens the connection and reads. Another one writes, while there is
 // something to write. The socket ends with the run.
 type socket struct {
-	t         *thread
-	r         *run
+	r         *Calls
 	c         *call
 	url       string // "" = a client opened it
 	protocols []string
@@ -54,64 +53,65 @@ type frame struct {
 
 // sockets are the WebSockets of a run that are not closed yet.
 type sockets struct {
-	of map[float64]*socket // by id; nil until the first
+	of       map[float64]*socket // by id; nil until the first
+	accepted int                 // of them, opened by clients
 }
 
-// command carries out commands about WebSockets. Commands to a closed one are late, and are ignored.
-func (x *sockets) command(t *thread, r *run, op int, in *v8x.Commands) {
+// begin carries out a command to open a WebSocket: id, URL, protocols.
+func (x *sockets) begin(r *Calls, in *v8x.Commands) {
 	id := in.Number()
-	if op == cmdSocketAccept {
-		x.accept(t, r, id)
+	if in.Left() > maxRequestHead {
+		x.open(r, id, "", nil)
 		return
 	}
-	if op == cmdSocketOpen {
-		if in.Left() > maxRequestHead {
-			x.open(t, r, id, "", nil)
-			return
-		}
-		x.open(t, r, id, in.Text(), in.Strings())
-		return
-	}
-	s := x.of[id]
-	if s == nil {
-		return
-	}
-	switch op {
-	case cmdSocketSend: // arguments: whether it is text, bytes
+	x.open(r, id, in.Text(), in.Strings())
+}
+
+// send carries out a command to send a message: id, whether it is text, bytes. It ignores a late command, to a
+// WebSocket that is closed.
+func (x *sockets) send(in *v8x.Commands) {
+	if s := x.of[in.Number()]; s != nil {
 		kind := websocket.BinaryMessage
 		if in.Bool() {
 			kind = websocket.TextMessage
 		}
 		s.enqueue(frame{kind, append([]byte(nil), in.View()...)})
-	case cmdSocketEnd: // arguments: code or 0, reason, whether to give it up
-		code, reason := int(in.Int()), in.Text()
-		if in.Bool() {
-			s.giveUp(errors.New("closed before it was open, or more was to be sent than may wait"))
-			return
-		}
-		var payload []byte
-		if code != 0 {
-			payload = websocket.FormatCloseMessage(code, reason)
-		}
-		s.enqueue(frame{websocket.CloseMessage, payload})
-		s.mu.Lock()
-		s.late = time.AfterFunc(socketGoodbye, s.hangUp)
-		s.mu.Unlock()
 	}
 }
 
+// end carries out a command to close a WebSocket: id, code or 0, reason, whether to give it up.
+func (x *sockets) end(in *v8x.Commands) {
+	s := x.of[in.Number()]
+	if s == nil {
+		return
+	}
+	code, reason := int(in.Int()), in.Text()
+	if in.Bool() {
+		s.giveUp(errors.New("closed before it was open, or more was to be sent than may wait"))
+		return
+	}
+	var payload []byte
+	if code != 0 {
+		payload = websocket.FormatCloseMessage(code, reason)
+	}
+	s.enqueue(frame{websocket.CloseMessage, payload})
+	s.mu.Lock()
+	s.late = time.AfterFunc(socketGoodbye, s.hangUp)
+	s.mu.Unlock()
+}
+
 // open starts to open a WebSocket, which counts as a subrequest.
-func (x *sockets) open(t *thread, r *run, id float64, url string, protocols []string) {
-	s := &socket{t: t, r: r, c: r.register(id), url: url, protocols: protocols, own: socketBytes}
+func (x *sockets) open(r *Calls, id float64, url string, protocols []string) {
+	s := &socket{r: r, c: r.register(id), url: url, protocols: protocols, own: socketBytes}
 	r.fetches.made++
-	switch limit := r.limits.Subrequests; {
+	switch limit := r.run.Limits().Subrequests; {
 	case url == "":
 		s.reportEnd(socketEnd{failure: fmt.Errorf("the URL and the protocols are too long: at most %d bytes", maxRequestHead)})
 		return
 	case r.fetches.made > limit:
 		s.reportEnd(socketEnd{failure: fmt.Errorf("too many subrequests: at most %d per event", limit)})
 		return
-	case len(x.of)-r.accepted() >= maxSockets:
+	case len(x.of)-x.accepted >= maxSockets:
 		s.reportEnd(socketEnd{failure: fmt.Errorf("too many WebSockets: at most %d per event may be open", maxSockets)})
 		return
 	}
@@ -122,7 +122,7 @@ func (x *sockets) open(t *thread, r *run, id float64, url string, protocols []st
 	ctx, cancel := context.WithCancel(r.callContext())
 	s.c.cancel = cancel
 	x.add(id, s)
-	s.c.span = r.attempt.Begin(lifecycle.Operation{Kind: lifecycle.Subrequest, Method: http.MethodGet, Target: url})
+	s.c.span = r.run.Attempt().Begin(lifecycle.Operation{Kind: lifecycle.Subrequest, Method: http.MethodGet, Target: url})
 	go s.live(ctx, cancel)
 }
 
@@ -135,7 +135,7 @@ func (x *sockets) add(id float64, s *socket) {
 
 // hold counts n bytes as the run's, unless that exceeds a limit.
 func (s *socket) hold(n int) error {
-	if err := s.t.pool.hold(s.r, n); err != nil {
+	if err := s.r.run.Hold(n); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -145,7 +145,7 @@ func (s *socket) hold(n int) error {
 	}
 	s.mu.Unlock()
 	if late {
-		s.t.pool.drop(s.r, n)
+		s.r.run.Drop(n)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (s *socket) drop(n int) {
 	}
 	s.held -= n
 	s.mu.Unlock()
-	s.t.pool.drop(s.r, n)
+	s.r.run.Drop(n)
 }
 
 // dropAll uncounts all bytes. After it nothing is counted.
@@ -170,7 +170,7 @@ func (s *socket) dropAll() {
 		s.late.Stop()
 	}
 	s.mu.Unlock()
-	s.t.pool.drop(s.r, n)
+	s.r.run.Drop(n)
 }
 
 // giveUp ends the connection at once: messages that wait are not sent. Any goroutine may call it.

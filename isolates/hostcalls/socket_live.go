@@ -1,4 +1,4 @@
-package isolates
+package hostcalls
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -38,7 +39,7 @@ func (s *socket) live(ctx context.Context, cancel context.CancelFunc) {
 }
 
 func (s *socket) converse(ctx context.Context) socketEnd {
-	conns := s.t.pool.egress.Of(s.r.attempt.Worker.Owner)
+	conns := s.r.process.Egress.Of(s.r.run.Attempt().Worker.Owner)
 	defer conns.Release()
 	conn, protocol, err := conns.Upgrade(ctx, s.url, s.protocols)
 	if err != nil {
@@ -46,8 +47,8 @@ func (s *socket) converse(ctx context.Context) socketEnd {
 	}
 	s.conn = conn
 	s.c.status(http.StatusSwitchingProtocols)
-	s.t.answer(s.r, s.c, false, func(call *v8x.Call) []byte {
-		call.Reset(opSocketOpened).Number(s.c.id).String(protocol)
+	s.r.answer(s.c, false, func(call *v8x.Call) []byte {
+		call.Reset(js.OpSocketOpened).Number(s.c.id).String(protocol)
 		return nil
 	})
 	return s.talk(ctx)
@@ -83,7 +84,7 @@ func (s *socket) failed(err error) socketEnd {
 // read passes on messages, one at a time. It reads at most one message ahead of the one that JavaScript has not taken
 // yet.
 func (s *socket) read(ctx context.Context) socketEnd {
-	s.conn.SetReadLimit(maxSocketMessage)
+	s.conn.SetReadLimit(MaxSocketMessage)
 	taken := make(chan struct{}, 1)
 	taken <- struct{}{}
 	for {
@@ -162,14 +163,15 @@ func (s *socket) refuse(code int) {
 
 // deliver passes a message to the run's JavaScript.
 func (s *socket) deliver(kind int, data []byte, held int, taken chan<- struct{}) {
-	s.t.postTo(s.r, func(t *thread) {
+	s.r.run.Later(func() {
 		defer func() { // also if the turn continues beside the thread
 			s.drop(held)
 			s.take(taken)
 		}()
-		if !s.r.over && s.r.calls[s.c.id] == s.c {
-			t.call.Reset(opSocketMessage).Number(s.c.id).Bool(kind == websocket.BinaryMessage).Body()
-			t.turn(s.r, t.call.Bytes(), data)
+		if !s.r.over && s.r.pending[s.c.id] == s.c {
+			call := s.r.run.Call()
+			call.Reset(js.OpSocketMessage).Number(s.c.id).Bool(kind == websocket.BinaryMessage).Body()
+			s.r.run.Turn(call.Bytes(), data)
 		}
 	})
 }
@@ -207,8 +209,8 @@ func (s *socket) write() {
 
 // sent notifies JavaScript that messages were written.
 func (s *socket) sent(bytes, count int) {
-	s.t.answer(s.r, s.c, false, func(call *v8x.Call) []byte {
-		call.Reset(opSocketSent).Number(s.c.id).Number(float64(bytes)).Number(float64(count))
+	s.r.answer(s.c, false, func(call *v8x.Call) []byte {
+		call.Reset(js.OpSocketSent).Number(s.c.id).Number(float64(bytes)).Number(float64(count))
 		return nil
 	})
 }
@@ -218,12 +220,12 @@ func (s *socket) reportEnd(end socketEnd) {
 	if end.code == 0 {
 		end.code = websocket.CloseAbnormalClosure
 	}
-	s.t.answer(s.r, s.c, true, func(call *v8x.Call) []byte {
+	s.r.answer(s.c, true, func(call *v8x.Call) []byte {
 		s.remove()
 		if end.failure != nil {
-			s.t.log(s.r, "warn", "WebSocket "+s.peer()+": "+end.failure.Error(), "")
+			s.r.run.Log("warn", "WebSocket "+s.peer()+": "+end.failure.Error())
 		}
-		call.Reset(opSocketClosed).Number(s.c.id).Number(float64(end.code)).String(end.reason).Bool(end.clean).
+		call.Reset(js.OpSocketClosed).Number(s.c.id).Number(float64(end.code)).String(end.reason).Bool(end.clean).
 			Bool(end.failure != nil)
 		return nil
 	})

@@ -1,4 +1,5 @@
-package isolates
+// Package owners knows what each owner may have: its policy, and what its persistent contexts may take between events.
+package owners
 
 import (
 	"sync"
@@ -6,9 +7,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
-// policies knows what owners may have, and which of them share isolates. Any goroutine may use it. Its zero value knows
+// Policies knows what owners may have, and which of them share isolates. Any goroutine may use it. Its zero value knows
 // nothing.
-type policies struct {
+type Policies struct {
 	owners sync.Map // of entries, by owner
 
 	mu     sync.Mutex // held to change anything
@@ -32,19 +33,8 @@ type group struct {
 // tenantOf returns the tenant of a group. No owner has such a name.
 func tenantOf(group string) string { return "@" + group }
 
-// SetPolicy sets what an owner may have from now on. The zero Policy means the configuration. The pool uses only a
-// policy's shares of isolates and heap, its ceilings of limits, and its group. An owner whose group changes leaves what
-// it has in isolates of others: runs that have begun end there. Any goroutine may call it.
-func (p *Pool) SetPolicy(owner string, policy workers.Policy) {
-	before := p.policies.tenant(owner)
-	p.policies.set(owner, policy)
-	if before != p.policies.tenant(owner) {
-		p.leave(owner, before)
-	}
-	p.wakeHungry()
-}
-
-func (s *policies) set(owner string, policy workers.Policy) {
+// Set sets what an owner may have from now on. The zero Policy means the configuration.
+func (s *Policies) Set(owner string, policy workers.Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.of(owner); old != nil && old.group != nil && old.policy.Group != policy.Group {
@@ -72,7 +62,7 @@ func (s *policies) set(owner string, policy workers.Policy) {
 }
 
 // of returns nil for an owner without a policy.
-func (s *policies) of(owner string) *entry {
+func (s *Policies) of(owner string) *entry {
 	e, _ := s.owners.Load(owner)
 	known, _ := e.(*entry)
 	return known
@@ -115,26 +105,36 @@ func (g *group) shares() workers.Policy {
 	return g.most
 }
 
-// tenant returns who shares isolates with an owner: its group, or the owner alone.
-func (s *policies) tenant(owner string) string {
+// Tenant returns who shares isolates with an owner: its group, or the owner alone.
+func (s *Policies) Tenant(owner string) string {
 	if e := s.of(owner); e != nil {
 		return e.tenant
 	}
 	return owner
 }
 
-// limits returns the limits of a worker, within what its owner may have now.
-func (p *Pool) limits(w *workers.Worker) workers.Limits {
-	if e := p.policies.of(w.Owner); e != nil {
+// Known reports whether an owner has a policy.
+func (s *Policies) Known(owner string) bool { return s.of(owner) != nil }
+
+// Groups returns how many groups have members.
+func (s *Policies) Groups() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.groups)
+}
+
+// Limits returns the limits of a worker, within what its owner may have now.
+func (s *Policies) Limits(w *workers.Worker) workers.Limits {
+	if e := s.of(w.Owner); e != nil {
 		return w.Limits.Within(e.policy.Ceilings)
 	}
 	return w.Limits.OrDefault()
 }
 
-// share returns how many isolates, and bytes in them, an owner may have. A group has the largest share of its members.
-func (p *Pool) share(owner string) (isolates, bytes int64) {
-	isolates, bytes = int64(p.cfg.OwnerMaxIsolates), int64(p.cfg.OwnerHeapMB)<<20
-	e := p.policies.of(owner)
+// Share returns how many isolates, and bytes in them, an owner may have: those given, unless its policy says otherwise.
+// A group has the largest share of its members.
+func (s *Policies) Share(owner string, isolates, bytes int64) (int64, int64) {
+	e := s.of(owner)
 	if e == nil {
 		return isolates, bytes
 	}
@@ -149,22 +149,4 @@ func (p *Pool) share(owner string) (isolates, bytes int64) {
 		bytes = int64(most.HeapMB) << 20
 	}
 	return isolates, bytes
-}
-
-// leave closes the contexts that an owner has in isolates of a tenant that it does not belong to any more. Those in
-// which something runs end after it: no further event finds them.
-func (p *Pool) leave(owner, tenant string) {
-	p.affinity.each(owner, "", func(t *thread, jc *jsContext) { t.persistents.retire(jc, discardOther) })
-	for i := range p.threads {
-		t := p.threads[i].Load()
-		if t == nil {
-			continue // not opened yet
-		}
-		t.post(func(t *thread) {
-			if i == 0 {
-				t.heaps.borrowAll(tenant)
-			}
-			t.heaps.vacate(tenant, discardOther, contextsOf(owner, t.heaps.isolates[tenant]))
-		})
-	}
 }

@@ -1,9 +1,8 @@
-package isolates
+package js
 
 import (
 	"embed"
 	"fmt"
-	"io/fs"
 	"strings"
 	"sync"
 	"unicode/utf16"
@@ -12,44 +11,46 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-//go:embed js/order.txt js/*/*.js
-var runtimeFS embed.FS
+//go:embed order.txt */*.js
+var text embed.FS
 
-// runtimePrefix begins the names of the runtime's files in stacks; such frames are not shown to authors.
-const runtimePrefix = "pinwheel:runtime/"
+// Prefix begins the names of the runtime's files in stacks; such frames are not shown to authors.
+const Prefix = "pinwheel:runtime/"
 
-// startRuntime starts V8 and makes the snapshot with the runtime in it, once per process.
-var startRuntime = sync.OnceValue(func() error {
+// Start starts V8 and makes the snapshot with the runtime in it, once per process.
+func Start() error { return start() }
+
+var start = sync.OnceValue(func() error {
 	if err := v8x.Start(); err != nil {
 		return err
 	}
-	files, err := runtimeFiles()
+	files, err := Files()
 	if err != nil {
 		return err
 	}
-	return v8x.Snapshot(files, func(c *v8x.Context) { warmUp(c, func(v8x.Result) {}) })
+	return v8x.Snapshot(files, func(c *v8x.Context) { WarmUp(c, func(v8x.Result) {}) })
 })
 
-// runtimeFiles reads the embedded runtime as js/order.txt has it.
-func runtimeFiles() ([]v8x.File, error) {
-	files, err := runtimeOrder()
+// Files reads the embedded runtime in the order of order.txt.
+func Files() ([]v8x.File, error) {
+	files, err := list()
 	if err != nil {
 		return nil, fmt.Errorf("isolates: runtime: %w", err)
 	}
 	for i, f := range files {
-		text, err := fs.ReadFile(runtimeFS, "js/"+f.Name)
+		source, err := text.ReadFile(f.Name)
 		if err != nil {
 			return nil, fmt.Errorf("isolates: runtime: %w", err)
 		}
-		files[i].Name, files[i].Text = runtimePrefix+f.Name, ascii(string(text))
+		files[i].Name, files[i].Text = Prefix+f.Name, ascii(string(source))
 	}
 	return files, nil
 }
 
-// runtimeOrder reads js/order.txt. A line is the path of a file, "FEATURE:" and the paths of files, or "FOLDER/*:", by
+// list reads order.txt. A line is the path of a file, "FEATURE:" and the paths of files, or "FOLDER/*:", by
 // which each file of the folder that no other line names is a feature "FOLDER/NAME". # begins a comment.
-func runtimeOrder() (files []v8x.File, err error) {
-	order, err := fs.ReadFile(runtimeFS, "js/order.txt")
+func list() (files []v8x.File, err error) {
+	order, err := text.ReadFile("order.txt")
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func runtimeOrder() (files []v8x.File, err error) {
 			add(path, feature)
 		}
 		if folder, all := strings.CutSuffix(feature, "/*"); all {
-			entries, err := fs.ReadDir(runtimeFS, "js/"+folder)
+			entries, err := text.ReadDir(folder)
 			if err != nil {
 				return nil, err
 			}
@@ -104,12 +105,12 @@ func ascii(text string) string {
 //go:embed warmup.js
 var warmupWorker string
 
-// warmUp runs events of each kind in a context that is discarded, and passes the result of each turn to show. Nothing
+// WarmUp runs events of each kind in a context that is discarded, and passes the result of each turn to show. Nothing
 // depends on the results. Code that is not compiled here is compiled later.
-func warmUp(c *v8x.Context, show func(v8x.Result)) {
+func WarmUp(c *v8x.Context, show func(v8x.Result)) {
 	var call v8x.Call
 	turn := func(call *v8x.Call, body []byte) { show(c.Call(call.Bytes(), body)) }
-	turn(call.Reset(opEnv).Strings([]string{"NAME", "value"}).Strings([]string{"FLAGS", "{}"}).
+	turn(call.Reset(OpEnv).Strings([]string{"NAME", "value"}).Strings([]string{"FLAGS", "{}"}).
 		Strings([]string{"queues", "JOBS", "jobs"}).Bool(false).Bool(false), nil)
 	_, loaded := c.Module(v8x.Source{Name: "warmup.js", Text: warmupWorker})
 	show(loaded)
@@ -121,11 +122,11 @@ func warmUp(c *v8x.Context, show func(v8x.Result)) {
 		return call.Reset(op).Number(id)
 	}
 	for _, path := range []string{"json", "text", "missing", "stream", "features"} {
-		turn(next(opFetchEvent).String("POST").String("http://warmup.invalid/"+path+"?a=1&b=2").Strings(headers).Content(),
+		turn(next(OpFetchEvent).String("POST").String("http://warmup.invalid/"+path+"?a=1&b=2").Strings(headers).Content(),
 			body)
 	}
-	turn(next(opFetchEvent).String("GET").String("http://warmup.invalid/").Null().Null(), nil)
-	turn(next(opTaskEvent).String("1").Number(1).Strings(headers).Content(), body)
-	turn(next(opScheduledEvent).String("2").Number(1).Strings(nil).Content().Number(0).String("* * * * *"), nil)
-	turn(call.Reset(opTimers).Numbers(1), nil)
+	turn(next(OpFetchEvent).String("GET").String("http://warmup.invalid/").Null().Null(), nil)
+	turn(next(OpTaskEvent).String("1").Number(1).Strings(headers).Content(), body)
+	turn(next(OpScheduledEvent).String("2").Number(1).Strings(nil).Content().Number(0).String("* * * * *"), nil)
+	turn(call.Reset(OpTimers).Numbers(1), nil)
 }

@@ -1,4 +1,4 @@
-package isolates
+package hostcalls
 
 import (
 	"context"
@@ -34,22 +34,22 @@ type zips struct {
 
 // step carries out a step of a stream: request, stream, format, compress, whether it is the first, bytes, whether it
 // is the last.
-func (s *zips) step(t *thread, r *run, in *v8x.Commands) {
+func (s *zips) step(r *Calls, in *v8x.Commands) {
 	c, id := r.register(in.Number()), in.Number()
 	format, compress, first := in.Text(), in.Bool(), in.Bool()
 	z, err := s.of[id], errZipGone
 	if first {
-		z, err = s.open(t, r, id, format, compress)
+		z, err = s.open(r, id, format, compress)
 	}
 	if z == nil {
-		t.answer(r, c, true, worked(c, offload.Failed(err)))
+		r.answer(c, true, worked(c, offload.Failed(err)))
 		return
 	}
 	if z.Compresses() && in.Left() <= zipHere {
-		r.offloads.here(t, r, c, func(func() error) (offload.Product, time.Duration) { return z.Step(in.View(), in.Bool()) })
+		r.offloads.here(r, c, func(func() error) (offload.Product, time.Duration) { return z.Step(in.View(), in.Bool()) })
 		return
 	}
-	r.offloads.elsewhere(t, r, c, in.Left(), !z.Compresses(), func() offload.Job {
+	r.offloads.elsewhere(r, c, in.Left(), !z.Compresses(), func() offload.Job {
 		args := in.Detach()
 		return func(func() error) (offload.Product, time.Duration) { return z.Step(args.View(), args.Bool()) }
 	})
@@ -58,22 +58,22 @@ func (s *zips) step(t *thread, r *run, in *v8x.Commands) {
 // zipHere is the largest number of bytes of commands that a thread compresses itself.
 const zipHere = 4 << 10
 
-func (s *zips) open(t *thread, r *run, id float64, format string, compress bool) (*zip, error) {
+func (s *zips) open(r *Calls, id float64, format string, compress bool) (*zip, error) {
 	if len(s.of) >= maxZips {
 		return nil, fmt.Errorf("too many streams: at most %d that compress or decompress may be under way", maxZips)
 	}
-	if err := t.pool.hold(r, zipBytes); err != nil {
+	if err := r.run.Hold(zipBytes); err != nil {
 		return nil, err
 	}
-	made, err := t.pool.offload.NewZip(format, compress)
+	made, err := r.process.Offload.NewZip(format, compress)
 	if err != nil {
-		t.pool.drop(r, zipBytes)
+		r.run.Drop(zipBytes)
 		return nil, err
 	}
 	z := &zip{Zip: made}
 	end := sync.OnceFunc(func() {
 		z.Close()
-		t.pool.drop(r, zipBytes)
+		r.run.Drop(zipBytes)
 	})
 	unwatch := context.AfterFunc(r.callContext(), end)
 	z.close = func() { unwatch(); end() }

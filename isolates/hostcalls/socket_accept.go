@@ -1,4 +1,4 @@
-package isolates
+package hostcalls
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // Bounds of the WebSockets that clients open. They belong to what a persistent context does between events.
 const (
 	maxAccepted   = 1000             // open at once in a context
-	acceptedBytes = 16 << 10         // what one counts as, without longer messages and unsent data
+	AcceptedBytes = 16 << 10         // what one counts as, without longer messages and unsent data
 	clientWrite   = 30 * time.Second // for a client to take a message
 	clientWait    = 30 * time.Second // from accept() until the client has its end
 )
@@ -38,21 +38,13 @@ var (
 	errSocketOffered = "the webSocket of the Response was given to a client already"
 )
 
-// accepted counts the WebSockets of a run that clients opened.
-func (r *run) accepted() int {
-	if !r.betweenEvents {
-		return 0
-	}
-	return r.context.life.accepted
-}
-
 // accept makes the worker's end of a WebSocket. What is sent waits until a client has the other end.
-func (x *sockets) accept(t *thread, r *run, id float64) {
-	s := &socket{t: t, r: r, c: r.register(id), client: &accepted{}, own: acceptedBytes}
+func (x *sockets) accept(r *Calls, id float64) {
+	s := &socket{r: r, c: r.register(id), client: &accepted{}, own: AcceptedBytes}
 	s.client.ctx, s.c.cancel = context.WithCancel(r.callContext())
 	err := errNotBetween
-	if r.betweenEvents {
-		if err = errManySockets; r.accepted() < maxAccepted {
+	if r.run.BetweenEvents() {
+		if err = errManySockets; x.accepted < maxAccepted {
 			err = s.hold(s.own)
 		}
 	}
@@ -62,7 +54,7 @@ func (x *sockets) accept(t *thread, r *run, id float64) {
 		return
 	}
 	x.add(id, s)
-	r.context.life.accepted++
+	x.accepted++
 	s.client.waits = time.AfterFunc(clientWait, func() { s.serve(context.Background(), nil) })
 }
 
@@ -73,16 +65,20 @@ func (s *socket) remove() {
 	}
 	delete(s.r.sockets.of, s.c.id)
 	if s.client != nil {
-		s.r.context.life.accepted--
-		s.t.persistents.touch(s.r.context) // it may be idle now
+		s.r.sockets.accepted--
+		s.r.run.SocketGone()
 	}
 }
 
-// offer gives the worker's end of a WebSocket to a reply.
-func (r *run) offer(reply *events.Reply, id float64) *events.Failure {
+// Accepted is how many WebSockets that clients opened are open.
+func (r *Calls) Accepted() int { return r.sockets.accepted }
+
+// Offer gives the worker's end of a WebSocket to the reply to an event. r is of what the context does between events;
+// nil = the context is not persistent.
+func (r *Calls) Offer(reply *events.Reply, id float64, e *events.Event) *events.Failure {
 	var s *socket
-	if l := r.context.life; l != nil {
-		s = l.betweenEvents.sockets.of[id]
+	if r != nil {
+		s = r.sockets.of[id]
 	}
 	why := ""
 	switch {
@@ -90,7 +86,7 @@ func (r *run) offer(reply *events.Reply, id float64) *events.Failure {
 		why = errSocketIsGone
 	case s.client.offered:
 		why = errSocketOffered
-	case r.attempt.Event == nil || !r.attempt.Event.Upgrade:
+	case e == nil || !e.Upgrade:
 		why = errNotAsked
 		s.giveUp(errNoClient)
 	default:
@@ -145,7 +141,7 @@ func (s *socket) goodbye() int {
 func (s *socket) take(taken chan<- struct{}) {
 	pause := time.Duration(0)
 	if s.client != nil {
-		pause = s.t.pool.budgets.pause(s.r.attempt.Worker.Owner, time.Now(), s.t.pool.cfg.Threads)
+		pause = s.r.run.Pause()
 	}
 	if pause == 0 {
 		taken <- struct{}{}

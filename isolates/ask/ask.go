@@ -1,0 +1,44 @@
+// Package ask has the pure functions that exist in Go and that JavaScript calls synchronously (host.ask).
+package ask
+
+import (
+	constanttime "crypto/subtle"
+	"fmt"
+
+	"github.com/pinwheel-run/pinwheel/isolates/js"
+	"github.com/pinwheel-run/pinwheel/isolates/offload/charset"
+	"github.com/pinwheel-run/pinwheel/isolates/offload/subtle"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// Answer is the v8x.HostFunc of every context.
+func Answer(in []byte) ([]byte, error) {
+	q := v8x.ReadCommands(in)
+	op, _ := q.Next()
+	switch op {
+	case js.AskSubtle:
+		return subtle.Now(&q).Answer(), nil
+	case js.AskDecode:
+		return decodeLegacy(q.Text(), int(q.Int()), q.View(), q.Bool(), q.Bool())
+	case js.AskTimingSafeEqual:
+		a := q.View()
+		return v8x.AnswerBool(constanttime.ConstantTimeCompare(a, q.View()) == 1), nil
+	case js.AskDomainToASCII:
+		return v8x.AnswerString(DomainToASCII(q.Text())), nil
+	}
+	return nil, fmt.Errorf("host.ask: unknown op %d", op)
+}
+
+// decodeLegacy decodes a piece of text in one of the legacy encodings. The answer has two strings. The first is the
+// text. The code units of the second are the number of incomplete bytes at the end, and the state to continue with. The
+// answer is null if the bytes are not valid and fatal is true.
+func decodeLegacy(encoding string, state int, in []byte, last, fatal bool) ([]byte, error) {
+	r, err := charset.Decode(encoding, state, in, last)
+	if err != nil {
+		return nil, err
+	}
+	if r.Wrong && fatal {
+		return v8x.AnswerNull(), nil
+	}
+	return v8x.AnswerTexts(string(r.Text), string([]rune{rune(r.Rest), rune(r.State)})), nil
+}
