@@ -24,7 +24,7 @@ var lines = []struct{ file, before, line string }{
 		"events/workers/bindings.go", "\t{BindingNATS, ",
 		"\t{\"counters\", \"counter\", func(b *Bindings) values { return (*textValues)(&b.Counters) }, names(\"counters\", \"counter\"), 4, Budget{50, 2}},",
 	},
-	{"internal/env/bindings/bindings.go", "\t\tevents.BindingNATS:", "\t\tBindingCounters: {newCounters(of).method, \"Counter\"},"},
+	{"internal/env/bindings/bindings.go", "\t\tworkers.BindingNATS:", "\t\tBindingCounters: {newCounters(of).method, \"Counter\"},"},
 }
 
 // TestOneMoreKindOfBinding builds the fleet with the kind, in an overlay of its files, and runs counters_test.go in it.
@@ -67,7 +67,7 @@ func TestOneMoreKindOfBinding(t *testing.T) {
 	require.Contains(t, string(out), "--- PASS: TestCounters")
 
 	// hash, record, schema and checks follow from the row
-	for _, of := range []string{"./deploy", "./deploy/manifest", "./events"} {
+	for _, of := range []string{"./deploy", "./deploy/manifest", "./events/workers"} {
 		cmd = exec.CommandContext(t.Context(), "go", "test", "-overlay", list, "-run",
 			"TestHash|TestRecord|TestSchema|TestEachField", of)
 		cmd.Dir = module
