@@ -45,7 +45,6 @@ var manyFields = map[string]allowance{
 
 // manyFiles are the packages that may have more files.
 var manyFiles = map[string]allowance{
-	"loadtest":                 {36, "what measures HTTP is still beside what measures events", "2026-12"},
 	"internal/operate/control": {44, "a file for each group of endpoints", "2026-12"},
 	"internal/operate/cli":     {46, "a file for each command, and for what it prints", "2026-12"},
 }
@@ -73,10 +72,10 @@ var goes = map[string]string{
 	"isolates/pool.go:waitAtMost":                       "waits for a group no longer than it is given: V8 may not let a thread go",
 	"isolates/hostcalls/socket.go:open":                 "a call of its run, which ends when the run does",
 	"isolates/hostcalls/socket.go:startWriting":         "ends when nothing is to be written, or talk closes the connection",
-	"loadtest/child.go:startChild":                      "waits for the child process; `done` is closed when it has ended",
+	"loadtest/machine/child.go:StartChild":              "waits for the child process; Done is closed when it has ended",
 	"loadtest/drain.go:refill":                          "ends with the context; its caller reads what it sends",
 	"loadtest/noisy.go:whileNoisy":                      "ends with the context; its caller reads what it sends",
-	"loadtest/slowserver.go:openSlowServer":             "ends when the server is closed",
+	"loadtest/machine/slowserver.go:OpenSlowServer":     "ends when the server is closed",
 	"loadtest/streamer.go:newStreamer":                  "a call of an open loop; at most its rate times its timeout",
 }
 

@@ -433,7 +433,8 @@ var house = map[string]room{
 
 	// External users: code that anyone could write.
 	"loadtest": {
-		pure: true, rooms: []string{"events/workers", "events", "events/client", "loadtest/report", "loadtest/webclient"},
+		pure: true, rooms: []string{"events/workers", "events", "events/client", "loadtest/machine", "loadtest/report",
+			"loadtest/webclient"},
 		libs: []string{
 			libNATS, libNATSServer, "github.com/HdrHistogram/hdrhistogram-go", "github.com/mattn/go-isatty",
 			"github.com/spf13/cobra", "github.com/spf13/pflag",
@@ -442,6 +443,10 @@ var house = map[string]room{
 		tests: []string{"internal/test/natstest", "internal/test/parallel"},
 	},
 	"loadtest/chart": {pure: true},
+	"loadtest/machine": {
+		pure: true, rooms: []string{"loadtest/report"},
+		libs: []string{libNATS, libNATSServer, "github.com/spf13/cobra", "golang.org/x/sys/unix"},
+	},
 	"loadtest/report": {
 		pure: true, rooms: []string{"loadtest/chart"},
 		libs: []string{"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/sys/unix"},

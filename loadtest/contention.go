@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
+	"github.com/spf13/cobra"
 )
 
 // contentions are the workloads of BenchmarkLocker in isolates/v8x, as curves over threads. There is one line for each
@@ -72,7 +72,7 @@ type benchmark struct {
 }
 
 func buildBenchmark(ctx context.Context) (*benchmark, error) {
-	root, err := moduleRoot(ctx)
+	root, err := machine.ModuleRoot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +118,13 @@ func (b *benchmark) contend(ctx context.Context, o *options, bench string) (*rep
 
 // beside runs cmd and returns its output, and how many cores other processes used meanwhile.
 func beside(cmd *exec.Cmd) (others float64, out []byte, err error) {
-	start, busy, own := time.Now(), machineBusy(), usedCPU([]int{os.Getpid()})
+	start, busy, own := time.Now(), machine.Busy(), machine.UsedCPU([]int{os.Getpid()})
 	out, err = cmd.CombinedOutput()
 	if err != nil {
 		return 0, out, err
 	}
-	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() + usedCPU([]int{os.Getpid()}) - own
-	return max(0, (machineBusy()-busy-used).Seconds()/time.Since(start).Seconds()), out, nil
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() + machine.UsedCPU([]int{os.Getpid()}) - own
+	return max(0, (machine.Busy()-busy-used).Seconds()/time.Since(start).Seconds()), out, nil
 }
 
 // addBenchmark adds a round to each case of r that has a line in out. All rounds must have the same cases.

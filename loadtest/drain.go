@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
@@ -23,7 +24,7 @@ type drain struct {
 	answered    chan struct{} // receives a value for each reply that a new event follows; nil: there are none
 	first, last int           // numbers of replies at which counting begins and ends
 
-	from, to reading // readings at those moments
+	from, to machine.Reading // readings at those moments
 }
 
 func (r *runner) saturate(ctx context.Context, s *testbed, sc *scenario, c report.Case) (*report.Round, error) {
@@ -40,7 +41,7 @@ func (r *runner) saturate(ctx context.Context, s *testbed, sc *scenario, c repor
 	if n, _ := d.verifier.progress(); n > c.Events/50 {
 		return nil, fmt.Errorf("%d of %d events ran while the consumers were paused", n, c.Events)
 	}
-	s.meter.awaitQuiet(ctx, r.o.quiet)
+	s.meter.AwaitQuiet(ctx, r.o.quiet)
 	if err := s.pause(ctx, false); err != nil {
 		return nil, err
 	}
@@ -115,18 +116,18 @@ func (d *drain) watch() {
 	}
 	switch d.verifier.answered {
 	case d.last:
-		d.to = d.testbed.meter.read()
+		d.to = d.testbed.meter.Read()
 	case d.first:
-		d.from = d.testbed.meter.read()
+		d.from = d.testbed.meter.Read()
 	}
 }
 
 func (d *drain) report(ctx context.Context, patience time.Duration) (*report.Round, error) {
 	round := &report.Round{Metrics: map[string]float64{}, Redelivered: d.verifier.again}
 	counted := d.last - d.first
-	round.Metrics["events/s"] = float64(counted) / d.to.at.Sub(d.from.at).Seconds()
-	round.Metrics["seconds"] = d.to.at.Sub(d.from.at).Seconds()
-	d.testbed.meter.report(round.Metrics, d.from, d.to, counted)
+	round.Metrics["events/s"] = float64(counted) / d.to.At.Sub(d.from.At).Seconds()
+	round.Metrics["seconds"] = d.to.At.Sub(d.from.At).Seconds()
+	d.testbed.meter.Report(round.Metrics, d.from, d.to, counted)
 	if err := d.testbed.settled(ctx, patience); err != nil {
 		d.verifier.note("%v", err)
 	}

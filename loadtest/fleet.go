@@ -11,11 +11,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 )
 
 // fleet is a running pinwheel with one or several processes.
 type fleet struct {
-	*child
+	*machine.Child
 	url   string // of its NATS
 	admin string // host:port
 	http  string // host:port; "" = it answers no HTTP requests
@@ -61,7 +63,7 @@ func startFleet(ctx context.Context, o fleetOptions) (*fleet, error) {
 	up := make(chan ready, 1)
 	cmd := exec.Command(o.binary, "serve")
 	cmd.Env = o.environ()
-	c, err := startChild("pinwheel", cmd, func(line string) {
+	c, err := machine.StartChild("pinwheel", cmd, func(line string) {
 		var r ready
 		if json.Unmarshal([]byte(line), &r) != nil {
 			return
@@ -82,14 +84,14 @@ func startFleet(ctx context.Context, o fleetOptions) (*fleet, error) {
 	select {
 	case r := <-up:
 		return &fleet{c, r.Nats, r.Admin, r.HTTP}, nil
-	case <-c.done:
-		return nil, c.ended()
+	case <-c.Done:
+		return nil, c.Ended()
 	case <-time.After(time.Minute):
-		err = fmt.Errorf("pinwheel serve is not ready after a minute; it said last:\n%s", c.said())
+		err = fmt.Errorf("pinwheel serve is not ready after a minute; it said last:\n%s", c.Said())
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	c.stop(0)
+	c.Stop(0)
 	return nil, err
 }
 
@@ -144,7 +146,7 @@ func (f *fleet) awaitWorkers(ctx context.Context, n, processes int) error {
 		if err == nil && have >= float64(n*processes) {
 			return nil
 		}
-		if err := f.ended(); err != nil {
+		if err := f.Ended(); err != nil {
 			return err
 		}
 		select {

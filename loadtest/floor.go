@@ -9,9 +9,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/spf13/cobra"
-
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
+	"github.com/spf13/cobra"
 )
 
 // newFloorCommand is a consumer that does the minimum: it answers and acks, and reads no body. Its cost is the cost
@@ -49,7 +49,7 @@ func newFloorCommand() *cobra.Command {
 
 // consume passes the events that NATS_URL, STREAM and CONSUMER name to handle, one after the other, until ctx is done.
 func consume(ctx context.Context, handle func(*nats.Conn, jetstream.Msg) error) error {
-	nc, err := nats.Connect(os.Getenv("NATS_URL"), patient)
+	nc, err := nats.Connect(os.Getenv("NATS_URL"), machine.Patient)
 	if err != nil {
 		return err
 	}

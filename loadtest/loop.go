@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
@@ -25,7 +26,7 @@ type phase struct {
 	interval      time.Duration
 	latency, lag  *report.Recorder
 	early         *report.Recorder // latencies of events due within earlyFor
-	from, to      reading
+	from, to      machine.Reading
 }
 
 // earlyFor is the length of the beginning of a phase.
@@ -97,7 +98,7 @@ func (l *loop) warm(ctx context.Context, n, rate int) error {
 		return nil
 	}
 	interval := time.Second / time.Duration(max(rate, 500))
-	if err := pace(ctx, time.Now(), interval, n, report.NewRecorder(), l.send); err != nil {
+	if err := machine.Pace(ctx, time.Now(), interval, n, report.NewRecorder(), l.send); err != nil {
 		return err
 	}
 	return l.r.awaitReplies(ctx, l.testbed, l.verifier, n)
@@ -110,16 +111,16 @@ func (l *loop) run(ctx context.Context, first, n, rate int) (*phase, error) {
 
 // runWhile does what run does for the last n events. It stops sending when while is done.
 func (l *loop) runWhile(ctx, while context.Context, first, n, rate int) (*phase, error) {
-	l.testbed.meter.awaitQuiet(ctx, l.r.o.quiet)
+	l.testbed.meter.AwaitQuiet(ctx, l.r.o.quiet)
 	p := &phase{first: first, events: n, interval: time.Second / time.Duration(rate), latency: report.NewRecorder(),
 		lag: report.NewRecorder(), early: report.NewRecorder()}
 	p.start = time.Now().Add(5 * time.Millisecond)
 	l.verifier.mu.Lock()
 	l.phase = p
 	l.verifier.mu.Unlock()
-	p.from = l.testbed.meter.read()
+	p.from = l.testbed.meter.Read()
 	sent := 0
-	err := pace(while, p.start, p.interval, n, p.lag, func(i int) error {
+	err := machine.Pace(while, p.start, p.interval, n, p.lag, func(i int) error {
 		if i%100 == 0 {
 			l.r.bar.count("running", i, n)
 		}
@@ -136,7 +137,7 @@ func (l *loop) runWhile(ctx, while context.Context, first, n, rate int) (*phase,
 		l.verifier.mu.Unlock()
 	}
 	err = l.r.awaitReplies(ctx, l.testbed, l.verifier, first+n)
-	p.to = l.testbed.meter.read()
+	p.to = l.testbed.meter.Read()
 	return p, err
 }
 
@@ -145,7 +146,7 @@ func (l *loop) report(p *phase) *report.Round {
 	round := &report.Round{Metrics: map[string]float64{}, Redelivered: l.verifier.again}
 	round.Curve = p.latency.Report(round.Metrics)
 	round.Metrics["lag p99 ms"] = p.lag.At(99)
-	l.testbed.meter.report(round.Metrics, p.from, p.to, p.events)
+	l.testbed.meter.Report(round.Metrics, p.from, p.to, p.events)
 	return round
 }
 

@@ -9,9 +9,9 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
+	"github.com/spf13/cobra"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -58,7 +58,7 @@ func newCommand() *cobra.Command {
 	o.scenarioFlags(c.Flags())
 	o.commonFlags(c.Flags())
 	c.AddCommand(newListCommand(), newReportCommand(), newPeersCommand(), newCurvesCommand(), newContentionCommand(),
-		newRolloutCommand(), newHTTPCommand(), newServerCommand(), newFileServerCommand(), newEchoServerCommand(),
+		newRolloutCommand(), newHTTPCommand(), machine.NewServerCommand(), newFileServerCommand(), newEchoServerCommand(),
 		newPinnedServerCommand(), newFloorCommand())
 	return c
 }

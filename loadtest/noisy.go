@@ -52,7 +52,7 @@ func (r *runner) noisy(ctx context.Context, s *testbed, sc *scenario, c report.C
 		return nil, err
 	}
 	round := l.report(beside)
-	round.Metrics["seconds"] = beside.to.at.Sub(beside.from.at).Seconds()
+	round.Metrics["seconds"] = beside.to.At.Sub(beside.from.At).Seconds()
 	round.Metrics["p99 first 5 s ms"] = beside.early.At(99)
 	round.Metrics["p99 alone ms"] = alone.latency.At(99)
 	round.Metrics["p99 beside/alone"] = beside.latency.At(99) / alone.latency.At(99)

@@ -13,10 +13,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/spf13/cobra"
-
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
+	"github.com/spf13/cobra"
 )
 
 // peer is another way to run the same handler on the same stream.
@@ -165,7 +165,7 @@ func (r *runner) findPeers(ctx context.Context) error {
 	if r.peerDir != "" {
 		return nil
 	}
-	root, err := moduleRoot(ctx)
+	root, err := machine.ModuleRoot(ctx)
 	if err != nil {
 		return err
 	}
@@ -207,10 +207,10 @@ func (r *runner) openPeer(ctx context.Context, s *testbed, c report.Case) error 
 	}
 	cmd := p.command(r.peerDir, self)
 	cmd.Env = append(os.Environ(), "NATS_URL="+s.url, "STREAM="+events.StreamEvents, "CONSUMER="+durable, "MODE="+p.mode)
-	if s.system, err = startChild(p.name, cmd, nil); err != nil {
+	if s.system, err = machine.StartChild(p.name, cmd, nil); err != nil {
 		return err
 	}
-	s.meter = newMeter(s.system, s.servers)
+	s.meter = machine.NewMeter(s.system, s.servers)
 	return s.awaitPull(ctx)
 }
 
@@ -254,7 +254,7 @@ func (s *testbed) awaitPull(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not ask for events; it said last:\n%s", s.system.name, strings.TrimSpace(s.system.said()))
+			return fmt.Errorf("%s does not ask for events; it said last:\n%s", s.system.Name, strings.TrimSpace(s.system.Said()))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/spf13/cobra"
-
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
+	"github.com/spf13/cobra"
 )
 
 // rolloutOptions are what a rollout is measured with.
@@ -148,7 +148,7 @@ func (x *rolloutRun) open(ctx context.Context) (err error) {
 	if x.dir, err = os.MkdirTemp(x.r.stores, "run-"); err != nil {
 		return err
 	}
-	if x.servers, x.url, err = startServers(ctx, x.dir, 1); err != nil {
+	if x.servers, x.url, err = machine.StartServers(ctx, x.dir, 1); err != nil {
 		return err
 	}
 	for range x.o.fleet {
@@ -156,7 +156,7 @@ func (x *rolloutRun) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	x.system = x.fleet[0].child
+	x.system = x.fleet[0].Child
 	if err := x.connect(); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (x *rolloutRun) start(ctx context.Context) error {
 		}
 		x.replacing.Go(func() {
 			<-up
-			_ = self.cmd.Process.Kill()
+			_ = self.Cmd.Process.Kill()
 			x.mu.Lock()
 			x.killed++
 			x.mu.Unlock()
@@ -213,7 +213,7 @@ func (x *rolloutRun) close() {
 	x.sheet.leave()
 	x.mu.Lock()
 	for _, f := range x.fleet {
-		f.stop(0)
+		f.Stop(0)
 	}
 	x.mu.Unlock()
 	x.system = nil
@@ -273,7 +273,8 @@ func (x *rolloutRun) rollOut(ctx context.Context, failures float64) (rolloutResu
 // send publishes events at the rate until ctx is done.
 func (x *rolloutRun) send(ctx context.Context) error {
 	const many = 1 << 30
-	err := pace(ctx, time.Now(), time.Second/time.Duration(x.o.rate), many, report.NewRecorder(), func(id int) error {
+	every := time.Second / time.Duration(x.o.rate)
+	err := machine.Pace(ctx, time.Now(), every, many, report.NewRecorder(), func(id int) error {
 		text, err := json.Marshal(id)
 		if err != nil {
 			return err

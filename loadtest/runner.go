@@ -13,7 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
@@ -26,7 +26,7 @@ type runner struct {
 	peers    []peer // available peers
 	peerDir  string // loadtest/peers, set when it is first needed
 	deployer *deployer
-	slow     *slowServer
+	slow     *machine.SlowServer
 	bar      *bar
 }
 
@@ -70,17 +70,17 @@ func openRunner(ctx context.Context, o *options) (*runner, error) {
 		r.close()
 		return nil, err
 	}
-	if r.slow, err = openSlowServer(); err != nil {
+	if r.slow, err = machine.OpenSlowServer(); err != nil {
 		r.close()
 		return nil, err
 	}
-	r.deployer = newDeployer(r.pinwheel, dir, map[string]string{"SLOW_URL": r.slow.url})
+	r.deployer = newDeployer(r.pinwheel, dir, map[string]string{"SLOW_URL": r.slow.Url})
 	return r, nil
 }
 
 func (r *runner) close() {
 	if r.slow != nil {
-		r.slow.close()
+		r.slow.Close()
 	}
 	_ = os.RemoveAll(r.dir)
 }
@@ -90,7 +90,7 @@ func binary(ctx context.Context, path, dir string) (string, error) {
 	if path != "" {
 		return filepath.Abs(path)
 	}
-	root, err := moduleRoot(ctx)
+	root, err := machine.ModuleRoot(ctx)
 	if err != nil {
 		return "", err
 	}

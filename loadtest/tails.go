@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 )
 
 // renewTails is how often tails are asked for again. The fleet forgets one that is not.
@@ -28,7 +28,7 @@ type tails struct {
 
 // openTails asks for so many tails, until close.
 func openTails(url string, n, owners int) (*tails, error) {
-	nc, err := nats.Connect(url, patient)
+	nc, err := nats.Connect(url, machine.Patient)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
@@ -26,14 +26,14 @@ const subjects = events.Subjects(events.DefaultPrefix)
 // testbed is the environment of a run: NATS and a consumer, started for this run alone.
 type testbed struct {
 	dir     string
-	servers []*child
-	system  *child // the fleet or a peer
-	fleet   *fleet // nil for a peer
+	servers []*machine.Child
+	system  *machine.Child // the fleet or a peer
+	fleet   *fleet         // nil for a peer
 	url     string
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	refused func(error) // is called when the stream refuses an event
-	meter   *meter
+	meter   *machine.Meter
 }
 
 // publishWindow is how many published events may be unacknowledged.
@@ -52,7 +52,7 @@ func (r *runner) open(ctx context.Context, sc *scenario, c report.Case) (s *test
 	}
 	servers := map[string]int{report.TopologyEmbedded: 0, report.TopologyOne: 1, report.TopologyR3: 3}[c.Topology]
 	if servers > 0 {
-		if s.servers, s.url, err = startServers(ctx, s.dir, servers); err != nil {
+		if s.servers, s.url, err = machine.StartServers(ctx, s.dir, servers); err != nil {
 			return s, err
 		}
 	}
@@ -66,12 +66,12 @@ func (r *runner) open(ctx context.Context, sc *scenario, c report.Case) (s *test
 	if err != nil {
 		return s, err
 	}
-	s.system, s.url = s.fleet.child, s.fleet.url
+	s.system, s.url = s.fleet.Child, s.fleet.url
 	return s, s.connect()
 }
 
 func (s *testbed) connect() (err error) {
-	if s.nc, err = nats.Connect(s.url, nats.Name("loadtest"), patient); err != nil {
+	if s.nc, err = nats.Connect(s.url, nats.Name("loadtest"), machine.Patient); err != nil {
 		return err
 	}
 	s.js, err = jetstream.New(s.nc, jetstream.WithPublishAsyncMaxPending(publishWindow),
@@ -80,7 +80,7 @@ func (s *testbed) connect() (err error) {
 				s.refused(fmt.Errorf("the stream did not take an event: %w", err))
 			}
 		}))
-	s.meter = newMeter(s.system, s.servers)
+	s.meter = machine.NewMeter(s.system, s.servers)
 	return err
 }
 
@@ -90,9 +90,9 @@ func (s *testbed) close() {
 		s.nc.Close()
 	}
 	if s.system != nil {
-		s.system.stop(5 * time.Second)
+		s.system.Stop(5 * time.Second)
 	}
-	stopAll(s.servers)
+	machine.StopAll(s.servers)
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir)
 	}
@@ -100,9 +100,9 @@ func (s *testbed) close() {
 
 // alive returns an error when a child has ended.
 func (s *testbed) alive() error {
-	err := s.system.ended()
+	err := s.system.Ended()
 	for _, c := range s.servers {
-		err = errors.Join(err, c.ended())
+		err = errors.Join(err, c.Ended())
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 	"github.com/pinwheel-run/pinwheel/loadtest/webclient"
 )
@@ -141,7 +142,7 @@ func (l *webLoad) open(ctx context.Context, rate, n int, latency, lag *report.Re
 		o.readers.Go(func() { o.read(c) })
 	}
 	start := time.Now().Add(5 * time.Millisecond)
-	err := pace(ctx, start, interval, n, lag, func(i int) error {
+	err := machine.Pace(ctx, start, interval, n, lag, func(i int) error {
 		c, err := o.take()
 		if err != nil {
 			return err

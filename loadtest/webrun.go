@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
@@ -32,7 +33,7 @@ func (r *runner) runWeb(ctx context.Context, c report.Case) (_ *report.Round, er
 	if c.Load == report.IdleLoad {
 		return r.idleSockets(ctx, s, c, addr)
 	}
-	s.meter.awaitQuiet(ctx, r.o.quiet) // before connections, which node closes when they are idle for five seconds
+	s.meter.AwaitQuiet(ctx, r.o.quiet) // before connections, which node closes when they are idle for five seconds
 	l, err := openWebLoad(ctx, c, addr, r.o.patience)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (r *runner) measureWeb(ctx context.Context, s *testbed, c report.Case, l *w
 	r.bar.count("running", 0, 1)
 	latency, lag := report.NewRecorder(), report.NewRecorder()
 	n, err := int(float64(c.Rate)*c.Seconds), error(nil)
-	from := s.meter.read()
+	from := s.meter.Read()
 	if c.Load == report.ClosedLoop {
 		n, err = l.closed(length, leastMeasured, latency)
 	} else {
@@ -67,16 +68,16 @@ func (r *runner) measureWeb(ctx context.Context, s *testbed, c report.Case, l *w
 	if err != nil {
 		return nil, err
 	}
-	to := s.meter.read()
+	to := s.meter.Read()
 	round := &report.Round{Metrics: map[string]float64{}}
 	round.Curve = latency.Report(round.Metrics)
 	if c.Load == report.ClosedLoop {
-		round.Metrics["requests/s"] = float64(n) / to.at.Sub(from.at).Seconds()
+		round.Metrics["requests/s"] = float64(n) / to.At.Sub(from.At).Seconds()
 	} else {
 		round.Metrics["lag p99 ms"] = lag.At(99)
 	}
-	s.meter.report(round.Metrics, from, to, n)
-	for _, group := range []string{groupFleet, groupNATS, groupLoad} {
+	s.meter.Report(round.Metrics, from, to, n)
+	for _, group := range []string{machine.GroupFleet, machine.GroupNATS, machine.GroupLoad} {
 		if v, ok := round.Metrics[group+" µs/event"]; ok {
 			delete(round.Metrics, group+" µs/event")
 			round.Metrics[group+" µs/request"] = v
@@ -91,7 +92,7 @@ func shares(c report.Case, metrics map[string]float64) {
 	if c.Bytes > 0 {
 		perGB := 1e9 / float64(c.Bytes)
 		metrics["MB/s"] = 1000 * metrics["requests/s"] / perGB
-		for _, group := range []string{groupFleet, groupLoad} {
+		for _, group := range []string{machine.GroupFleet, machine.GroupLoad} {
 			if v, ok := metrics[group+" µs/request"]; ok {
 				metrics[group+" ms/GB"] = v / 1000 * perGB
 			}
@@ -99,13 +100,13 @@ func shares(c report.Case, metrics map[string]float64) {
 	}
 	if c.Kernel != "" {
 		metrics["p50 ms/run"] = metrics["p50 ms"] / report.RunsOfRequest
-		if v, ok := metrics[groupFleet+" µs/request"]; ok {
-			metrics[groupFleet+" ms/run"] = v / 1000 / report.RunsOfRequest
+		if v, ok := metrics[machine.GroupFleet+" µs/request"]; ok {
+			metrics[machine.GroupFleet+" ms/run"] = v / 1000 / report.RunsOfRequest
 		}
 	}
 	if c.Call != "" {
 		metrics["p50 µs/call"] = 1000 * metrics["p50 ms"] / report.CallsOfRequest
-		for _, group := range []string{groupFleet, groupNATS} {
+		for _, group := range []string{machine.GroupFleet, machine.GroupNATS} {
 			if v, ok := metrics[group+" µs/request"]; ok {
 				metrics[group+" µs/call"] = v / report.CallsOfRequest
 			}

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"golang.org/x/sys/unix"
-
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 	"github.com/pinwheel-run/pinwheel/loadtest/webclient"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -43,15 +43,15 @@ func (r *runner) idleSockets(ctx context.Context, s *testbed, c report.Case, add
 	if err := touchOwners(ctx, c, addr); err != nil {
 		return nil, err
 	}
-	rest := func() reading {
+	rest := func() machine.Reading {
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Duration(c.Seconds * float64(time.Second))):
 		}
-		return s.meter.read()
+		return s.meter.Read()
 	}
 	rest()
-	before, _ := memory(s.meter.groups[groupFleet])
+	before, _ := machine.Memory(s.meter.Groups[machine.GroupFleet])
 	conns := make([]*websocket.Conn, c.Connections)
 	defer func() {
 		for _, conn := range conns {
@@ -67,14 +67,14 @@ func (r *runner) idleSockets(ctx context.Context, s *testbed, c report.Case, add
 	if err != nil {
 		return nil, err
 	}
-	from := s.meter.read()
+	from := s.meter.Read()
 	to := rest()
-	after, peak := memory(s.meter.groups[groupFleet])
+	after, peak := machine.Memory(s.meter.Groups[machine.GroupFleet])
 	round := &report.Round{Metrics: map[string]float64{
 		"KB/socket": float64(after-before) / 1000 / float64(len(conns)), "MB without": float64(before) / 1e6,
 		"fleet MB": float64(after) / 1e6, "fleet peak MB": float64(peak) / 1e6,
-		"fleet cores":   (to.used[groupFleet] - from.used[groupFleet]).Seconds() / to.at.Sub(from.at).Seconds(),
-		"foreign cores": foreign(from, to),
+		"fleet cores":   (to.Used[machine.GroupFleet] - from.Used[machine.GroupFleet]).Seconds() / to.At.Sub(from.At).Seconds(),
+		"foreign cores": machine.Foreign(from, to),
 	}}
 	return round, eachSocket(conns, func(i int) error { return echoes(conns[i], i, r.o.patience) })
 }

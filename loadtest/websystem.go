@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/loadtest/machine"
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 	"github.com/pinwheel-run/pinwheel/loadtest/webclient"
 )
@@ -225,13 +226,13 @@ func (r *runner) openWeb(ctx context.Context, c report.Case) (s *testbed, addr s
 	if err := s.awaitAnswer(ctx, addr, webExchange(c)); err != nil {
 		return s, "", err
 	}
-	s.meter = newMeter(s.system, s.servers) // with the processes that the system has started meanwhile
+	s.meter = machine.NewMeter(s.system, s.servers) // with the processes that the system has started meanwhile
 	return s, addr, nil
 }
 
 // openGateway starts NATS and a fleet, and deploys the workers.
 func (r *runner) openGateway(ctx context.Context, s *testbed, c report.Case) (addr string, err error) {
-	if s.servers, s.url, err = startServers(ctx, s.dir, 1); err != nil {
+	if s.servers, s.url, err = machine.StartServers(ctx, s.dir, 1); err != nil {
 		return "", err
 	}
 	// peers log nothing either
@@ -247,7 +248,7 @@ func (r *runner) openGateway(ctx context.Context, s *testbed, c report.Case) (ad
 	if err != nil {
 		return "", err
 	}
-	s.system = s.fleet.child
+	s.system = s.fleet.Child
 	if err := s.connect(); err != nil {
 		return "", err
 	}
@@ -289,7 +290,7 @@ func (r *runner) openSystem(s *testbed, c report.Case) (addr string, err error) 
 		return "", err
 	}
 	site := webSite{dir: s.dir, owners: c.Owners, handler: webHandler(c.Web)}
-	if site.port, err = freePort(); err != nil {
+	if site.port, err = machine.FreePort(); err != nil {
 		return "", err
 	}
 	switch {
@@ -304,7 +305,7 @@ func (r *runner) openSystem(s *testbed, c report.Case) (addr string, err error) 
 	cmd := exec.Command(path, of.args(site)...)
 	cmd.Dir = r.peerDir
 	cmd.Env = append(os.Environ(), "PORT="+site.port, "HANDLER="+site.handler, "NODE_ENV=production")
-	if s.system, err = startChild(of.name, cmd, nil); err != nil {
+	if s.system, err = machine.StartChild(of.name, cmd, nil); err != nil {
 		return "", err
 	}
 	return "127.0.0.1:" + site.port, nil
@@ -324,7 +325,7 @@ func (s *testbed) awaitAnswer(ctx context.Context, addr string, e webclient.Exch
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer: %w; it said last:\n%s", s.system.name, err, s.system.said())
+			return fmt.Errorf("%s does not answer: %w; it said last:\n%s", s.system.Name, err, s.system.Said())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"bytes"
@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// child is a process that this one started, together with the processes that it started. It does not outlive this one.
-type child struct {
-	name string
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
+// Child is a process that this one started, together with the processes that it started. It does not outlive this one.
+type Child struct {
+	Name string
+	Cmd  *exec.Cmd
+	Done chan struct{} // closed when it has ended
 	err  error         // error of its end; read after done
 
 	mu   sync.Mutex
@@ -28,9 +28,9 @@ const (
 	tailColumns = 300
 )
 
-// startChild starts cmd. It passes every printed line to take, if take is not nil.
-func startChild(name string, cmd *exec.Cmd, take func(line string)) (*child, error) {
-	c := &child{name: name, cmd: cmd, done: make(chan struct{})}
+// StartChild starts cmd. It passes every printed line to take, if take is not nil.
+func StartChild(name string, cmd *exec.Cmd, take func(line string)) (*Child, error) {
+	c := &Child{Name: name, Cmd: cmd, Done: make(chan struct{})}
 	out := &lineWriter{take: func(line string) {
 		c.mu.Lock()
 		c.tail = append(c.tail, line[:min(len(line), tailColumns)])
@@ -49,37 +49,37 @@ func startChild(name string, cmd *exec.Cmd, take func(line string)) (*child, err
 	}
 	go func() {
 		c.err = cmd.Wait()
-		close(c.done)
+		close(c.Done)
 	}()
 	return c, nil
 }
 
-func (c *child) pid() int { return c.cmd.Process.Pid }
+func (c *Child) pid() int { return c.Cmd.Process.Pid }
 
-// stop asks the child to end, and kills it after grace.
-func (c *child) stop(grace time.Duration) {
-	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+// Stop asks the child to end, and kills it after grace.
+func (c *Child) Stop(grace time.Duration) {
+	_ = c.Cmd.Process.Signal(syscall.SIGTERM)
 	select {
-	case <-c.done:
+	case <-c.Done:
 	case <-time.After(grace):
-		_ = c.cmd.Process.Kill()
-		<-c.done
+		_ = c.Cmd.Process.Kill()
+		<-c.Done
 	}
 }
 
-// ended returns an error when the child has ended.
-func (c *child) ended() error {
+// Ended returns an error when the child has ended.
+func (c *Child) Ended() error {
 	select {
-	case <-c.done:
+	case <-c.Done:
 		//nolint:errorlint // nil when it ended well
-		return fmt.Errorf("%s ended (%v); it said last:\n%s", c.name, c.err, c.said())
+		return fmt.Errorf("%s ended (%v); it said last:\n%s", c.Name, c.err, c.Said())
 	default:
 		return nil
 	}
 }
 
-// said returns its last lines.
-func (c *child) said() string {
+// Said returns its last lines.
+func (c *Child) Said() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return strings.Join(c.tail, "\n")

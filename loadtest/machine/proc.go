@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"bytes"
@@ -57,8 +57,8 @@ func family(pid int) []int {
 	return list
 }
 
-// usedCPU returns the CPU time of running processes.
-func usedCPU(pids []int) time.Duration {
+// UsedCPU returns the CPU time of running processes.
+func UsedCPU(pids []int) time.Duration {
 	var sum time.Duration
 	for _, pid := range pids {
 		if p, ok := readProcess(pid); ok {
@@ -68,8 +68,8 @@ func usedCPU(pids []int) time.Duration {
 	return sum
 }
 
-// memory returns how much RAM the processes use now, and the sum of the peaks of all, in bytes.
-func memory(pids []int) (now, peak int64) {
+// Memory returns how much RAM the processes use now, and the sum of the peaks of all, in bytes.
+func Memory(pids []int) (now, peak int64) {
 	for _, pid := range pids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
@@ -97,9 +97,9 @@ func parseStatus(text string) (now, peak int64) {
 	return now, peak
 }
 
-// machineBusy returns the time that all CPUs were busy since the machine started. It includes the time that a
+// Busy returns the time that all CPUs were busy since the machine started. It includes the time that a
 // hypervisor took away.
-func machineBusy() time.Duration {
+func Busy() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0

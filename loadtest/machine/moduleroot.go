@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// moduleRoot is the directory of the module that this program was started in.
-func moduleRoot(ctx context.Context) (string, error) {
+// ModuleRoot is the directory of the module that this program was started in.
+func ModuleRoot(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	path := strings.TrimSpace(string(out))
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"fmt"
@@ -10,13 +10,13 @@ import (
 // slowAnswer is the time that slowServer takes to answer.
 const slowAnswer = 50 * time.Millisecond
 
-// slowServer is the server that workers/io.mjs calls.
-type slowServer struct {
-	url    string
+// SlowServer is the server that workers/io.mjs calls.
+type SlowServer struct {
+	Url    string
 	server *http.Server
 }
 
-func openSlowServer() (*slowServer, error) {
+func OpenSlowServer() (*SlowServer, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func openSlowServer() (*slowServer, error) {
 			}
 		})}
 	go func() { _ = s.Serve(l) }() // ends with close
-	return &slowServer{"http://" + l.Addr().String(), s}, nil
+	return &SlowServer{"http://" + l.Addr().String(), s}, nil
 }
 
-func (s *slowServer) close() { _ = s.server.Close() }
+func (s *SlowServer) Close() { _ = s.server.Close() }

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
-// pace calls send(0) to send(n-1) at a fixed rate. Call i is due i intervals after start, whatever happened to the
+// Pace calls send(0) to send(n-1) at a fixed rate. Call i is due i intervals after start, whatever happened to the
 // earlier calls. When it is late, it sends all calls that are due and does not move the times of the rest. lag records
 // how late each call was.
-func pace(ctx context.Context, start time.Time, interval time.Duration, n int, lag *report.Recorder,
+func Pace(ctx context.Context, start time.Time, interval time.Duration, n int, lag *report.Recorder,
 	send func(i int) error) error {
 	// Go's timers are 1 ms late when the process is idle. The kernel's timers for a thread of its own are 50 µs late,
 	// or less if configured.

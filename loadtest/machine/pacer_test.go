@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func TestPauseIsNotOmitted(t *testing.T) {
 	lag, sent := report.NewRecorder(), 0
 	pause := time.NewTimer(50 * time.Millisecond)
 	begin := time.Now()
-	err := pace(t.Context(), begin, time.Millisecond, 100, lag, func(i int) error {
+	err := Pace(t.Context(), begin, time.Millisecond, 100, lag, func(i int) error {
 		require.Equal(t, sent, i)
 		sent++
 		if i == 10 {
@@ -40,6 +40,6 @@ func TestPauseIsNotOmitted(t *testing.T) {
 func TestPaceEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, pace(ctx, time.Now().Add(time.Hour), time.Second, 1, report.NewRecorder(),
+	require.ErrorIs(t, Pace(ctx, time.Now().Add(time.Hour), time.Second, 1, report.NewRecorder(),
 		func(int) error { return nil }), context.Canceled)
 }

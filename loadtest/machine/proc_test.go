@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"os"
@@ -32,14 +32,14 @@ func TestFamily(t *testing.T) {
 
 // TestForeignCPU starts another process, unknown to the meter, that keeps a core busy.
 func TestForeignCPU(t *testing.T) {
-	m := newMeter(nil, nil)
-	before := m.read()
+	m := NewMeter(nil, nil)
+	before := m.Read()
 	start := time.Now()
 	cmd := exec.Command("sh", "-c", "while :; do :; done")
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
-	require.Eventually(t, func() bool { return usedCPU([]int{cmd.Process.Pid}) > 200*time.Millisecond }, time.Minute,
+	require.Eventually(t, func() bool { return UsedCPU([]int{cmd.Process.Pid}) > 200*time.Millisecond }, time.Minute,
 		10*time.Millisecond)
 	wall := time.Since(start).Seconds()
-	require.GreaterOrEqual(t, foreign(before, m.read())*wall, 0.1)
+	require.GreaterOrEqual(t, Foreign(before, m.Read())*wall, 0.1)
 }

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"context"
@@ -22,9 +22,9 @@ import (
 // urlLine is the start of the line in which a server prints its address.
 const urlLine = "listening at "
 
-// newServerCommand is nats-server as a child of this program. So nothing has to be installed, and the version is the
+// NewServerCommand is nats-server as a child of this program. So nothing has to be installed, and the version is the
 // one in go.mod.
-func newServerCommand() *cobra.Command {
+func NewServerCommand() *cobra.Command {
 	var opts server.Options
 	var routes string
 	c := &cobra.Command{
@@ -60,16 +60,16 @@ func newServerCommand() *cobra.Command {
 	return c
 }
 
-// startServers starts n servers, as a cluster if n is more than one. It returns all their URLs in one string.
-func startServers(ctx context.Context, dir string, n int) (servers []*child, url string, err error) {
+// StartServers starts n servers, as a cluster if n is more than one. It returns all their URLs in one string.
+func StartServers(ctx context.Context, dir string, n int) (servers []*Child, url string, err error) {
 	defer func() {
 		if err != nil {
-			stopAll(servers)
+			StopAll(servers)
 		}
 	}()
 	var ports, routes, urls []string
 	for range n {
-		port, err := freePort()
+		port, err := FreePort()
 		if err != nil {
 			return nil, "", err
 		}
@@ -91,13 +91,13 @@ func startServers(ctx context.Context, dir string, n int) (servers []*child, url
 	return servers, url, awaitJetStream(ctx, url, n)
 }
 
-func startServer(ctx context.Context, args []string) (*child, string, error) {
+func startServer(ctx context.Context, args []string) (*Child, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
 	up := make(chan string, 1)
-	c, err := startChild("nats-server", exec.Command(self, args...), func(line string) {
+	c, err := StartChild("nats-server", exec.Command(self, args...), func(line string) {
 		if url, ok := strings.CutPrefix(line, urlLine); ok {
 			up <- url
 		}
@@ -108,16 +108,16 @@ func startServer(ctx context.Context, args []string) (*child, string, error) {
 	select {
 	case url := <-up:
 		return c, url, nil
-	case <-c.done:
-		return nil, "", c.ended()
+	case <-c.Done:
+		return nil, "", c.Ended()
 	case <-ctx.Done():
-		c.stop(0)
+		c.Stop(0)
 		return nil, "", ctx.Err()
 	}
 }
 
-// freePort finds a port that no outgoing connection gets. It is not reserved until a server uses it.
-func freePort() (port string, err error) {
+// FreePort finds a port that no outgoing connection gets. It is not reserved until a server uses it.
+func FreePort() (port string, err error) {
 	for range 100 {
 		port = strconv.Itoa(12_000 + rand.IntN(8_000))
 		var l net.Listener
@@ -128,14 +128,14 @@ func freePort() (port string, err error) {
 	return "", err
 }
 
-// patient is the option for connections of a loaded machine: the default gives up after 2 s.
-var patient = nats.Timeout(30 * time.Second)
+// Patient is the option for connections of a loaded machine: the default gives up after 2 s.
+var Patient = nats.Timeout(30 * time.Second)
 
 // awaitJetStream waits until JetStream of n servers takes requests, for a cluster until a stream with n replicas can be
 // created. By then it has elected its leader and knows its peers. One server is not asked for a stream: when its only
 // stream is deleted it removes their directory a little later, and a stream created at that moment fails.
 func awaitJetStream(ctx context.Context, url string, n int) error {
-	nc, err := nats.Connect(url, patient)
+	nc, err := nats.Connect(url, Patient)
 	if err != nil {
 		return err
 	}
@@ -170,11 +170,12 @@ func awaitJetStream(ctx context.Context, url string, n int) error {
 	}
 }
 
-func stopAll(list []*child) {
+// StopAll stops all of them, and gives each five seconds.
+func StopAll(list []*Child) {
 	for _, c := range list {
-		_ = c.cmd.Process.Signal(os.Interrupt)
+		_ = c.Cmd.Process.Signal(os.Interrupt)
 	}
 	for _, c := range list {
-		c.stop(5 * time.Second)
+		c.Stop(5 * time.Second)
 	}
 }
