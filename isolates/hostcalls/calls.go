@@ -127,10 +127,13 @@ var begins = [...]func(*Calls, *v8x.Commands){
 	js.CmdSocketEnd:    func(r *Calls, in *v8x.Commands) { r.sockets.end(in) },
 }
 
-// Begin carries out a command of JavaScript. It ignores commands that begin no call.
+// Begin carries out a command of JavaScript. It ignores commands that begin no call. A function of the table may keep
+// its commands, so Go puts them on the heap: it gets a copy, for which only a call pays, and not every turn.
 func (r *Calls) Begin(op int, in *v8x.Commands) {
 	if op < len(begins) && begins[op] != nil {
-		begins[op](r, in)
+		args := *in
+		begins[op](r, &args)
+		*in = args
 	}
 }
 
