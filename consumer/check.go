@@ -95,7 +95,7 @@ func (k *checks) found(at check, err error, ends bool, end func()) {
 	switch {
 	case !h.is(checking): // its stream was deleted
 	case err != nil:
-		k.api.Repeats.Warn(err, "what must be known before an event runs could not be looked up; trying again").Str("event", h.event.ID).Stringer("check", at).
+		k.api.Repeats.Warn(err, "pre-run check failed; retrying").Str("event", h.event.ID).Stringer("check", at).
 			Send()
 		k.api.Missing()
 		if h.tries == nil {

@@ -33,7 +33,7 @@ func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func(*stored.Messag
 	s.api.Get(h.from.stream, stored.Request{Seq: h.event.Origin.Seq}, func(m *stored.Message, err error) {
 		switch {
 		case err != nil:
-			s.api.Repeats.Warn(err, "whether an event has ended elsewhere could not be looked up; trying again").Str("event", h.event.ID).Send()
+			s.api.Repeats.Warn(err, "check whether an event has ended elsewhere failed; retrying").Str("event", h.event.ID).Send()
 			s.api.Retry(tries, func() { s.ifThere(h, tries, then, gone) })
 		case m != nil && m.Time.Equal(h.stored): // otherwise it is an event of a stream that was created again
 			then(m)

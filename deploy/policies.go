@@ -159,7 +159,7 @@ func (f *policyFollower) take(_ context.Context, e jetstream.KeyValueEntry, _ bo
 	}
 	p, err := decodePolicy(e)
 	if err != nil {
-		f.log.Error().Err(err).Msg("a policy cannot be read: the one before it goes on")
+		f.log.Error().Err(err).Msg("a policy cannot be read; keeping the previous one")
 		return nil
 	}
 	f.change(e.Key(), p)

@@ -117,7 +117,7 @@ type extras struct {
 	due      time.Time // of the next look at them; zero = there are none
 }
 
-// note adds a version if threads hold several contexts of it. It returns true if Run has to compute anew when to look.
+// note adds a version if threads hold several contexts of it. It returns true if Run must reset its timer.
 func (x *extras) note(v *version, now time.Time) bool {
 	if v.extra || v.warm.len() < 2 || v.worker.Mode.OrDefault() != workers.Pinned {
 		return false

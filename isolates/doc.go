@@ -11,7 +11,10 @@
 //
 // The parts of a thread: thread is the loop, and runs events in turns; heaps decide where an event runs, with a file
 // for each mode (pinned, shared, oneshot, persistent); queuedCalls has the calls that wait, by owner; run is one
-// attempt.
+// attempt. What the JavaScript of a run asks of Go is in package hostcalls, which ends it when the run ends.
+//
+// Parts of a pool have packages of their own: owners (what an owner may have), timers, stacks (in the author's files),
+// codecache (compiled code), prewarm (isolates made in advance) and stats (figures).
 //
 // Work comes from a Source (package dispatch) in batches and goes back as Reports in batches. An attempt ends in two
 // phases: the Reply when the response is ready, and the End when nothing that it passed to waitUntil is left, within

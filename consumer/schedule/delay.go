@@ -168,7 +168,7 @@ func (d *Delays) check(x *delay) {
 	})
 }
 
-const unknownDelay = "whether an event waits already could not be looked up; trying again"
+const unknownDelay = "check whether an event waits already failed; retrying"
 
 // again logs why a step failed, and takes it again after a while.
 func (d *Delays) again(x *delay, err error, why string, step func()) {

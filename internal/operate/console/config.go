@@ -20,9 +20,9 @@ type Config struct {
 	Addr string
 	// Hosts are names by which browsers may reach it, beside localhost and IP addresses.
 	Hosts []string
-	// ViewToken lets who has it see. Empty: nobody logs in with it.
+	// ViewToken grants read-only access. Empty disables it.
 	ViewToken string
-	// OperateToken lets who has it see and act. Empty: nobody logs in with it.
+	// OperateToken grants access that may also change things. Empty disables it.
 	OperateToken string
 	// Open lets everyone who reaches it see and act: without a login. Only for a machine whose NATS is open too.
 	Open bool

@@ -104,7 +104,7 @@ type Config struct {
 	OwnerMaxIsolates int   `split_words:"true" default:"0" meaning:"Number of V8 isolates of one owner in this process. 0: half of PINWHEEL_MAX_ISOLATES" allowed:"0 to 2000, and not above PINWHEEL_MAX_ISOLATES"`
 	OwnerHeapMax     Bytes `split_words:"true" default:"0" meaning:"Size of the heaps and ArrayBuffers of one owner in this process, with the data that Go has for their runs. 0: half of PINWHEEL_HEAP_MAX" allowed:"0, or a size from 1MiB to PINWHEEL_HEAP_MAX"`
 	OwnerMaxWaiting  int   `split_words:"true" default:"100000" meaning:"Approximate number of delayed events of one owner that may wait in NATS for their time. More are refused. 0: any number" allowed:"0 to 100000000"`
-	Overtake         int   `split_words:"true" default:"10000" meaning:"Number of waiting events in a lane from which on events of owners that have few there are brought past them. 0: never" allowed:"0 to 100000000"`
+	Overtake         int   `split_words:"true" default:"10000" meaning:"Backlog of a lane above which events of owners with few waiting events skip ahead. 0 disables it" allowed:"0 to 100000000"`
 	OwnerMaxQueued   int   `split_words:"true" default:"512" meaning:"Number of events of one owner that wait in this process. More are parked in NATS until there is room" allowed:"1 to 1000000"`
 
 	AckWait        time.Duration `split_words:"true" default:"30s" meaning:"Time after which NATS gives the events of a process that died to another" allowed:"a duration from 200ms to 1h"`

@@ -69,7 +69,7 @@ func (g *secretGate) Install(in workers.Installation) {
 		return
 	}
 	g.held[workerName{in.Owner, in.Name}] = in
-	entry.Msg("this deployment does not take effect until its secrets can be opened: the one before it goes on")
+	entry.Msg("this deployment does not take effect until its secrets can be opened; keeping the previous one")
 }
 
 // pass installs in. The caller holds the lock.
