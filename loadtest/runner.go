@@ -74,7 +74,7 @@ func openRunner(ctx context.Context, o *options) (*runner, error) {
 		r.close()
 		return nil, err
 	}
-	r.deployer = newDeployer(r.pinwheel, dir, map[string]string{"SLOW_URL": r.slow.Url})
+	r.deployer = newDeployer(r.pinwheel, dir, map[string]string{"SLOW_URL": r.slow.URL})
 	return r, nil
 }
 

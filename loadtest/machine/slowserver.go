@@ -12,7 +12,7 @@ const slowAnswer = 50 * time.Millisecond
 
 // SlowServer is the server that workers/io.mjs calls.
 type SlowServer struct {
-	Url    string
+	URL    string
 	server *http.Server
 }
 
