@@ -42,8 +42,8 @@ func readDeployingMachine(t *testing.T, f *fleet) (harm string) {
 		require.NoError(t, os.MkdirAll(project, 0o755))
 		require.NoError(t, os.WriteFile(dir+"/secret.txt", []byte(hidden), 0o600))
 		require.NoError(t, os.WriteFile(project+"/"+name+".js", []byte(prepare(project)), 0o600))
-		deploy := fleettest.Command([]string{"PINWHEEL_NATS_URL=" + f.url, "PINWHEEL_NATS_USER=fleet",
-			"PINWHEEL_NATS_PASSWORD=fleet-secret", "PINWHEEL_CONTROL_TOKEN=" + hidden},
+		deploy := fleettest.Command(append([]string{"PINWHEEL_NATS_URL=" + f.url, "PINWHEEL_NATS_USER=fleet",
+			"PINWHEEL_NATS_PASSWORD=fleet-secret", "PINWHEEL_CONTROL_TOKEN=" + hidden}, f.env...),
 			"deploy", project+"/"+name+".js", "--owner", "acme")
 		out, err := deploy.CombinedOutput()
 		if strings.Contains(string(out), hidden) {
