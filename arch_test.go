@@ -200,9 +200,9 @@ var house = map[string]room{
 	},
 	// Which file answers which path. It stores nothing, and knows no NATS.
 	"deploy/fileroutes": {pure: true},
-	"deploy/assets": {pure: true, rooms: []string{"events/workers", "events", "internal/lib/guard"},
+	"deploy/assets": {pure: true, rooms: []string{"events/workers", "internal/lib/guard"},
 		libs: []string{"golang.org/x/net/html", "golang.org/x/net/http/httpguts"}},
-	"internal/http/assetserver": {pure: true, rooms: []string{"events/workers", "deploy/assets", "events"}},
+	"internal/http/assetserver": {pure: true, rooms: []string{"events/workers", "deploy/assets"}},
 	"internal/env/assetstore": {
 		pure: true, rooms: []string{"deploy/assets", "internal/lib/guard", "internal/lib/perowner", "internal/lib/resources"},
 		libs:  []string{libNATS, libZerolog, "github.com/andybalholm/brotli", "github.com/klauspost/compress/gzip"},
@@ -364,7 +364,7 @@ var house = map[string]room{
 
 	// For tests only: no row above lists them under rooms.
 	"internal/test/endless":  {pure: true},
-	"internal/test/parallel": {pure: true, rooms: []string{"events/workers", "events"}},
+	"internal/test/parallel": {pure: true, rooms: []string{"events/workers"}},
 	"internal/test/testcert": {pure: true, libs: testLibs},
 	"internal/test/otlptest": {pure: true,
 		libs: append([]string{libOtel + "proto/otlp", "google.golang.org/protobuf/proto"}, testLibs...)},
@@ -391,9 +391,8 @@ var house = map[string]room{
 		},
 	},
 	"internal/test/browser": {
-		pure: true, tests: []string{"events", "internal/operate/cli", "internal/process/config",
-			"internal/process/modulecheck",
-			"internal/test/fleettest", libNATS, "github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
+		pure: true, tests: []string{"events", "internal/process/config", "internal/test/fleettest", libNATS,
+			"github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
 	},
 
 	"internal/test/newbinding": {pure: true, tests: []string{"internal/test/fleettest"}},

@@ -1,6 +1,6 @@
-// Package events is the contract of Pinwheel with publishers and operators: Event, Reply, Failure, DeadLetter, Worker
-// and its Spec, the subjects and headers of their messages, and how each is encoded and decoded. The contract on the
-// wire is docs/reference/wire.md.
+// Package events is the contract of Pinwheel with publishers and operators: Event, Reply, Failure, DeadLetter,
+// the subjects and headers of their messages, and how each is encoded and decoded. The contract on the wire is
+// docs/reference/wire.md. What runs, a Worker and its Spec, is in its subpackage workers.
 //
 // The package has no goroutines, no clocks, no loggers and no NATS types, and imports the standard library only. So
 // each room of Pinwheel and each program that publishes events can import it. Publishers in Go use its subpackage

@@ -67,12 +67,7 @@ func (o *offloads) worked(r *Calls, c *call, p offload.Product, used time.Durati
 	if !time.Now().Before(r.run.Deadline()) {
 		return
 	}
-	if r.pending[c.id] != c {
-		return
-	}
-	delete(r.pending, c.id)
-	body := worked(c, p)(r.run.Call())
-	r.run.Turn(r.run.Call().Bytes(), body)
+	c.give(r, true, worked(c, p))
 }
 
 func worked(c *call, p offload.Product) func(*v8x.Call) []byte {

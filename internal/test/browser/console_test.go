@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -93,9 +92,9 @@ func publishLetter(t *testing.T, js jetstream.JetStream, n, owner int, body, mes
 // startConsole runs `pinwheel console`, and returns the link that it prints.
 func startConsole(t *testing.T, f *fleettest.Fleet) (link *url.URL) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "console", "--addr", "127.0.0.1:0")
-	cmd.Env, cmd.Stderr = append(os.Environ(), asMain+"=1", "PINWHEEL_NATS_URL="+f.URL, "PINWHEEL_CONTROL_TOKEN="+
-		f.Config.ControlToken, "PINWHEEL_CONSOLE_TRACE_URL=https://traces.example/{trace}"), os.Stderr
+	cmd := fleettest.Command([]string{"PINWHEEL_NATS_URL=" + f.URL, "PINWHEEL_CONTROL_TOKEN=" + f.Config.ControlToken,
+		"PINWHEEL_CONSOLE_TRACE_URL=https://traces.example/{trace}"}, "console", "--addr", "127.0.0.1:0")
+	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

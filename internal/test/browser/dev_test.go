@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"io"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,19 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
-	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
+	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
 )
 
-// asMain makes the test binary run as pinwheel.
-const asMain = "PINWHEEL_TEST_AS_MAIN"
-
 func TestMain(m *testing.M) {
-	modulecheck.BeChild()
-	if os.Getenv(asMain) != "" {
-		_ = os.Unsetenv(asMain)
-		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
+	fleettest.BeChild()
 	os.Exit(m.Run())
 }
 
@@ -34,8 +25,9 @@ func TestMain(m *testing.M) {
 // site. It gets Ctrl-C at the end of the test.
 func startDev(t *testing.T, dir string) (address string) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "dev", "./examples/site", "--port", "-1", "--nats-port", "-1")
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), asMain+"=1", "PINWHEEL_ADMIN_ADDR="), os.Stderr
+	cmd := fleettest.Command([]string{"PINWHEEL_ADMIN_ADDR="},
+		"dev", "./examples/site", "--port", "-1", "--nats-port", "-1")
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
