@@ -61,11 +61,12 @@ func gets[T any](t *testing.T, tab context.Context, action chromedp.Action[T]) T
 }
 
 // shows waits until a JavaScript expression is true, in the document that the tab has then: one that the tab leaves
-// meanwhile ends the question.
+// meanwhile ends the question. An expression that throws is not true yet: the tab may still show the page before.
 func shows(t *testing.T, tab context.Context, expression string) {
 	t.Helper()
+	quietly := "(() => { try { return !!(" + expression + "); } catch { return false; } })()"
 	for deadline := time.Now().Add(patience); ; {
-		ok, err := chromedp.Run(tab, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
+		ok, err := chromedp.Run(tab, chromedp.Poll[bool](quietly, chromedp.WithPollingTimeout(patience)))
 		if err != nil && (strings.Contains(err.Error(), "context with specified id") ||
 			strings.Contains(err.Error(), "target navigated")) && tab.Err() == nil && time.Now().Before(deadline) {
 			continue
