@@ -98,12 +98,13 @@ var house = map[string]room{
 		tests: []string{"internal/test/jsapitest"},
 	},
 	"consumer/results": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/lib/stored"},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "events/lifecycle",
+			"internal/lib/stored"},
 		libs:  []string{libNATS},
 		tests: []string{"consumer", "internal/test/jsapitest"},
 	},
 	"consumer/bodies": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "internal/lib/guard",
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/limit", "events", "events/lifecycle", "internal/lib/guard",
 			"internal/lib/perowner",
 			"internal/lib/resources", "internal/lib/stored"}, libs: []string{libNATS, libProm, libZerolog},
 	},
@@ -121,12 +122,13 @@ var house = map[string]room{
 		tests: []string{"internal/test/jsapitest"},
 	},
 	"consumer/parking": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "internal/lib/stored"},
+		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "events/lifecycle",
+			"internal/lib/stored"},
 		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 	},
 	"consumer/schedule": {
 		pure: true, rooms: []string{"events/workers",
-			"consumer/jsapi", "consumer/storage", "events", "internal/lib/cron", "internal/lib/guard",
+			"consumer/jsapi", "consumer/storage", "events", "events/lifecycle", "internal/lib/cron", "internal/lib/guard",
 			"internal/lib/perowner", "internal/lib/stored"},
 		libs:  []string{libNATS, libProm, libZerolog},
 		tests: []string{"consumer", "events/lifecycle", "internal/process/natsd", "internal/test/natstest"},
@@ -276,8 +278,8 @@ var house = map[string]room{
 	},
 	// HTTP in front of direct events. It knows neither NATS nor V8.
 	"internal/http/gateway": {
-		pure: true, rooms: []string{"events/workers", "deploy/assets", "events", "events/client", "internal/http/assetserver",
-			"internal/lib/eventid",
+		pure: true, rooms: []string{"events/workers", "deploy/assets", "events", "events/client", "events/lifecycle",
+			"internal/http/assetserver", "internal/lib/eventid",
 			"internal/lib/guard", "internal/lib/perowner", "internal/http/localhost", "internal/lib/repeats"},
 		libs: []string{"github.com/gorilla/websocket", libProm,
 			libZerolog, "golang.org/x/crypto/acme", "golang.org/x/time/rate"},

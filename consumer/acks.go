@@ -161,10 +161,10 @@ func (a *acks) confirmed(g *group, err error) {
 	a.step(StepConfirmed)
 	for _, h := range g.events {
 		if h.record != nil && h.is(acking) {
-			a.attempts.Forget(h.event)
+			a.attempts.Forget(&h.event.Event)
 		}
 		if !h.dead { // a replay needs its body
-			a.parts.Drop(h.event)
+			a.parts.Drop(&h.event)
 		}
 	}
 	now := time.Now()

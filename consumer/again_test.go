@@ -112,7 +112,7 @@ func TestLongRetriesOfAStreamMadeAgainRun(t *testing.T) {
 	cfg := testConfig()
 	cfg.LongRetry = 100 * time.Millisecond
 	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if e.Attempt > 2 {
 			return ack(e)
 		}

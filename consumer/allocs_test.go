@@ -50,7 +50,7 @@ func TestAllocationsPerEvent(t *testing.T) {
 	var n atomic.Int64
 	var before, after runtime.MemStats
 	f := start(t, nc, cfg,
-		&dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		&dispatcher{inline: true, forget: true, handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			if n.Add(1) == warm {
 				runtime.ReadMemStats(&before)
 			}

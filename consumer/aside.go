@@ -5,13 +5,14 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/attempts"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // decideAgain submits an event that could not be parked, so that dispatch decides again.
 func (s *settler) decideAgain(h *entry) {
 	if s.inflight.move(h, running, storing) {
 		h.event.Parked = true // it need not wait behind parked events: they may wait for its place
-		s.dispatcher.Submit([]*events.Event{h.event})
+		s.dispatcher.Submit([]*lifecycle.Delivery{&h.event})
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
 
-func never(*events.Event) (lifecycle.Settlement, bool) { return lifecycle.Settlement{}, false }
+func never(*lifecycle.Delivery) (lifecycle.Settlement, bool) { return lifecycle.Settlement{}, false }
 
 func shortLease() consumer.Config { return leased(500 * time.Millisecond) }
 
@@ -22,7 +22,7 @@ func TestLeaseOfALongRunIsRenewed(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
 	cfg := shortLease()
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		time.Sleep(4 * cfg.AckWait)
 		return ack(e)
 	}}
@@ -59,7 +59,7 @@ func TestDrainGivesBackAndThatIsNoAttempt(t *testing.T) {
 	var running atomic.Int64
 	first := &dispatcher{}
 	release := make(chan struct{})
-	first.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
+	first.handle = func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		running.Add(1)
 		<-release
 		if string(e.Body) == "finish" {
@@ -112,7 +112,7 @@ func TestWhatRunsWhenDrainTimeIsOverIsGivenBack(t *testing.T) {
 
 // failUntil fails each event's attempts before the given one, with a delay.
 func failUntil(attempt int, delay time.Duration) handler {
-	return func(e *events.Event) (lifecycle.Settlement, bool) {
+	return func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if e.Attempt >= attempt {
 			return ack(e)
 		}
@@ -130,7 +130,7 @@ func TestRetryWaitsAndCounts(t *testing.T) {
 	var starts []time.Time
 	d := &dispatcher{inline: true}
 	run := failUntil(3, 300*time.Millisecond)
-	d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
+	d.handle = func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		starts = append(starts, time.Now())
 		return run(e)
 	}

@@ -33,7 +33,7 @@ func newMakers() *makers {
 	return m
 }
 
-func (m *makers) handle(e *events.Event) (lifecycle.Settlement, bool) {
+func (m *makers) handle(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 	b := &maker{stream: &events.Stream{}}
 	b.stream.Grant = func(upTo int64) { m.mu.Lock(); b.grants = append(b.grants, upTo); m.mu.Unlock() }
 	b.stream.Cancel = func(why string) { m.mu.Lock(); b.cancels = append(b.cancels, why); m.mu.Unlock() }

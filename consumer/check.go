@@ -5,6 +5,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
 )
 
@@ -40,9 +41,9 @@ func (c check) String() string {
 // from makes the checks, beginning with at. The first check that finds that the event has ended elsewhere, or must not
 // run here, ends it. Otherwise the event runs.
 func (k *checks) from(at check) {
-	h, e := k.h, k.h.event
+	h, e := k.h, &k.h.event
 	again := e.Origin.Deliveries > 1
-	replay, isReplay := deadletter.ReplayOf(e)
+	replay, isReplay := deadletter.ReplayOf(&e.Event)
 	switch {
 	case at <= claim && isReplay:
 		k.claims.Take(replay, func(c deadletter.Claim, err error) {
@@ -52,15 +53,15 @@ func (k *checks) from(at check) {
 			k.found(claim, err, c == deadletter.ClaimedOther || c == deadletter.ClaimEnded, func() { k.endClaimed(h, c) })
 		})
 	case at <= result && h.once:
-		k.results.Find(e, func(r *events.Reply, err error) {
+		k.results.Find(&e.Event, e.Attempt, func(r *events.Reply, err error) {
 			k.found(result, err, r != nil, func() { k.endRecalled(h, r) })
 		})
 	case at <= letter && again:
-		k.letters.Find(e, func(d *events.DeadLetter, err error) {
+		k.letters.Find(&e.Event, func(d *events.DeadLetter, err error) {
 			k.found(letter, err, d != nil, func() { k.endFound(h, d) })
 		})
 	case at <= record && again:
-		k.attempts.Find(e, func(r *attempts.Record, err error) {
+		k.attempts.Find(&e.Event, func(r *attempts.Record, err error) {
 			k.record = r
 			k.found(record, err, false, nil)
 		})
@@ -70,7 +71,7 @@ func (k *checks) from(at check) {
 			k.found(ended, err, false, nil)
 		})
 	case at <= duplicate && again && h.from.stream != events.StreamParked && k.record.Unexplained(e.Origin.Deliveries):
-		k.parker.Duplicate(e, func(parked bool, err error) {
+		k.parker.Duplicate(&e.Event, func(parked bool, err error) {
 			k.found(duplicate, err, parked, func() { k.endParked(h) })
 		})
 	case at <= moving && again:
@@ -80,7 +81,7 @@ func (k *checks) from(at check) {
 		}
 		k.found(moving, nil, isMoving, func() { k.delayAgain(h, k.record) })
 	case at <= replacing && e.Overlaps() == events.OverlapReplace && !k.draining.Load():
-		k.replacer.TakeOver(e, func() bool { return h.is(checking) }, func(newer bool, err error) {
+		k.replacer.TakeOver(&e.Event, func() bool { return h.is(checking) }, func(newer bool, err error) {
 			k.found(replacing, err, newer, func() { k.endReplaced(h) })
 		})
 	default:
@@ -139,6 +140,6 @@ func (k *checks) enter() {
 	}
 	if k.inflight.move(h, running, checking) {
 		h.unspent = ""
-		k.dispatcher.Submit([]*events.Event{h.event})
+		k.dispatcher.Submit([]*lifecycle.Delivery{&h.event})
 	}
 }

@@ -106,7 +106,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	ran := map[string]int{}
 	half := make(chan struct{})
 	const n = 6000
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		ran[string(e.Body)]++

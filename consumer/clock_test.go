@@ -18,13 +18,13 @@ import (
 
 // wrongClock is a dispatcher of a process whose clock is wrong.
 type wrongClock struct {
-	submitted chan *events.Event
+	submitted chan *lifecycle.Delivery
 	c         *Consumer
 }
 
 func (*wrongClock) Through(string, uint64) bool { return false }
 
-func (d *wrongClock) Submit(batch []*events.Event) {
+func (d *wrongClock) Submit(batch []*lifecycle.Delivery) {
 	for _, e := range batch {
 		d.submitted <- e
 		d.c.Settle([]lifecycle.Settlement{{Event: e, Outcome: lifecycle.Outcome{
@@ -39,7 +39,7 @@ func TestProcessGoesByTheClockOfTheServer(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
 	cfg := DefaultConfig()
 	cfg.Node, cfg.MaxBytes, cfg.AckWait = "n", 64<<20, time.Hour // it does not look again soon
-	d := &wrongClock{submitted: make(chan *events.Event, 1)}
+	d := &wrongClock{submitted: make(chan *lifecycle.Delivery, 1)}
 	c, err := New(cfg, nc, d, zerolog.Nop(), nil)
 	require.NoError(t, err)
 	d.c = c

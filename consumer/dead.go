@@ -47,12 +47,12 @@ func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func(*stored.Messag
 
 // letter is the dead letter of h.
 func (s *ender) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
-	e, now := h.event, s.clock.Now()
+	e, now := &h.event, s.clock.Now()
 	runs := e.Attempt
 	if o.Version == "" { // nothing ran this time
 		runs--
 	}
-	d := events.NewDeadLetter(e, o.Failure, o.Version, s.cfg.Node, runs, now)
+	d := events.NewDeadLetter(&e.Event, o.Failure, o.Version, s.cfg.Node, runs, now)
 	if e.Trace != nil { // so that a replay belongs to the same trace
 		h := events.Header{}
 		maps.Copy(h, d.Header) // it is the event's

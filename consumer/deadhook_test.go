@@ -17,7 +17,7 @@ import (
 
 // deadTo is dead, with a worker or subject that is notified.
 func deadTo(h events.DeadHook) handler {
-	return func(e *events.Event) (lifecycle.Settlement, bool) {
+	return func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		s, _ := dead(e)
 		s.Outcome.OnDead = &h
 		return s, true
@@ -60,7 +60,9 @@ func TestSubjectIsToldOfDeadLetters(t *testing.T) {
 	cfg := testConfig()
 	cfg.ReplyPrefixes = []string{"_INBOX.", "alerts."}
 	hook := make(chan events.DeadHook, 1)
-	start(t, nc, cfg, &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) { return deadTo(<-hook)(e) }})
+	start(t, nc, cfg, &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
+		return deadTo(<-hook)(e)
+	}})
 	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ALERTS", Subjects: []string{"alerts.kept"}})
 	require.NoError(t, err)
 	sub, err := nc.SubscribeSync("alerts.heard")

@@ -80,9 +80,9 @@ func deadLetterIsWrittenOnce(t *testing.T, reason events.Reason) {
 	e := first.events()[0]
 	doomed.Close()
 	s, _ := dead(e)
-	d := events.NewDeadLetter(e, s.Outcome.Failure, "1-abc", "dead process", 1, time.Now())
+	d := events.NewDeadLetter(&e.Event, s.Outcome.Failure, "1-abc", "dead process", 1, time.Now())
 	_, err := js.PublishMsg(t.Context(), &nats.Msg{
-		Subject: subjects.Dead(e, reason), Header: nats.Header(d.Encode()), Data: d.Body,
+		Subject: subjects.Dead(&e.Event, reason), Header: nats.Header(d.Encode()), Data: d.Body,
 	}, jetstream.WithExpectLastSequencePerSubject(0))
 	require.NoError(t, err)
 
@@ -102,10 +102,11 @@ func TestDeadLetterOfAnotherEventIsNotMistakenForOurs(t *testing.T) {
 	s, err := js.Stream(t.Context(), events.StreamEvents)
 	require.NoError(t, err)
 	next := s.CachedInfo().State.LastSeq + 1
-	e := &events.Event{Kind: events.Task, Owner: "acme", Worker: "w", ID: "old", Stored: time.Now(), Body: []byte("old"),
-		Origin: events.Origin{Stream: events.StreamEvents, Seq: next, Subject: "pinwheel.events.0.task.acme.w"}}
-	old := events.NewDeadLetter(e, events.Fail(events.ReasonException, "old"), "1", "n", 1, time.Now())
-	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException),
+	e := &lifecycle.Delivery{Event: events.Event{Kind: events.Task, Owner: "acme", Worker: "w", ID: "old",
+		Stored: time.Now(), Body: []byte("old"), Origin: events.Origin{Stream: events.StreamEvents,
+			Seq: next, Subject: "pinwheel.events.0.task.acme.w"}}}
+	old := events.NewDeadLetter(&e.Event, events.Fail(events.ReasonException, "old"), "1", "n", 1, time.Now())
+	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(&e.Event, events.ReasonException),
 		Header: nats.Header(old.Encode()), Data: e.Body})
 	require.NoError(t, err)
 	require.Equal(t, next, publish(t, nc, events.Task, "acme", nil, "new"))
@@ -118,7 +119,7 @@ func TestListFiltersAndReplay(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	fixed := make(chan struct{})
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		select {
 		case <-fixed:
 			return ack(e)
@@ -187,7 +188,7 @@ func TestRetriedEventsDeadLetterKnowsItsHistory(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	run := failUntil(3, 100*time.Millisecond)
-	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	start(t, nc, testConfig(), &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if e.Attempt == 3 {
 			return dead(e)
 		}

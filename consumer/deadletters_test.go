@@ -220,9 +220,10 @@ func TestEventWithADeadLetterDoesNotRunAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return len(first.events()) == 1 }, patience, time.Millisecond)
 	e := first.events()[0]
 	doomed.Close()
-	d := events.NewDeadLetter(e, events.Fail(events.ReasonException, "boom"), "1-abc", "dead process", 1, time.Now())
+	d := events.NewDeadLetter(&e.Event, events.Fail(events.ReasonException, "boom"), "1-abc", "dead process", 1,
+		time.Now())
 	d.Hook = events.DeadHook{Subject: "_INBOX.told"}
-	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException),
+	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(&e.Event, events.ReasonException),
 		Header: nats.Header(d.Encode()), Data: d.Body})
 	require.NoError(t, err)
 	told, err := nc.SubscribeSync("_INBOX.told")
@@ -259,9 +260,10 @@ func TestLettersAreKnownByWhenTheirEventsWereStored(t *testing.T) {
 			require.Eventually(t, func() bool { return len(first.events()) == 1 }, patience, time.Millisecond)
 			e := first.events()[0]
 			doomed.Close()
-			d := events.NewDeadLetter(e, events.Fail(events.ReasonException, "boom"), "1-abc", "dead process", 1, time.Now())
+			d := events.NewDeadLetter(&e.Event, events.Fail(events.ReasonException, "boom"), "1-abc", "dead process", 1,
+				time.Now())
 			test.change(d)
-			_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(e, events.ReasonException),
+			_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Dead(&e.Event, events.ReasonException),
 				Header: nats.Header(d.Encode()), Data: d.Body})
 			require.NoError(t, err)
 			second := &dispatcher{handle: dead}

@@ -24,7 +24,7 @@ func TestDelayedEventsRunAtTheirTime(t *testing.T) {
 	js := jetStream(t, nc)
 	var mu sync.Mutex
 	ran := map[string]time.Time{}
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		ran[e.ID] = time.Now()
@@ -109,7 +109,7 @@ func TestLongRetriesLeaveTheWindow(t *testing.T) {
 	release := make(chan struct{})
 	d := &dispatcher{}
 	attempts := make(chan int, 10)
-	d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
+	d.handle = func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		attempts <- e.Attempt
 		if e.Attempt < 4 {
 			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
@@ -151,7 +151,7 @@ func TestWaitingRetriesAreBounded(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if e.Owner == "noisy" && e.Attempt == 1 {
 			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
 				Verdict: lifecycle.Retry, Delay: 3 * time.Second, Version: "1-a", Failure: events.Fail(events.ReasonException, "x"),
@@ -274,7 +274,7 @@ func TestAskedForSurvivesALongDelay(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	asked := make(chan bool, 4)
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		asked <- e.Asked
 		e.Asked = false // of this process only
 		if e.Attempt > 3 {

@@ -9,12 +9,13 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // Dispatcher takes events to run. Submit never blocks and never refuses. Each event comes back in exactly one final
 // Settlement (Ack, Dead, Return or Park), or in a Retry, after which it is submitted again.
 type Dispatcher interface {
-	Submit(batch []*events.Event)
+	Submit(batch []*lifecycle.Delivery)
 	// Through reports that all parked events of owner were submitted, after parks of its settlements with Park were
 	// carried out: new events no longer have to wait behind parked ones. It returns whether these are all such
 	// settlements: then both sides count from 0 again.
@@ -22,14 +23,14 @@ type Dispatcher interface {
 }
 
 // delivery is what the puller took in one turn.
-type delivery struct {
+type pulled struct {
 	now       time.Time
 	late      bool // pulling has stopped: all events are given back
 	all       []*entry
-	places    int             // of the window, that all take
-	fresh     []*events.Event // delivered for the first time
-	later     []*entry        // delayed by their publishers
-	again     []*entry        // delivered before, or replayed: something must be looked up
+	places    int                   // of the window, that all take
+	fresh     []*lifecycle.Delivery // delivered for the first time
+	later     []*entry              // delayed by their publishers
+	again     []*entry              // delivered before, or replayed: something must be looked up
 	malformed []malformed
 	pubAcks   []*entry // these are no events
 	last      []*entry // parked events after which the stream had no more events of their owner
@@ -41,12 +42,16 @@ type malformed struct {
 }
 
 // add decodes one delivery.
-func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, stored time.Time) {
+func (d *pulled) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, stored time.Time) {
 	h := &entry{from: from, stored: stored, ack: o.AckSubject, epoch: from.epoch.Load(), renewed: d.now,
 		absences: c.leases.absences.Load()}
 	o.HeaderBytes = jsapi.HeaderBytes(m)
-	e, failure := c.decode(o, m, stored)
-	e.Held, h.event, e.Parked = h, e, from.stream == events.StreamParked
+	e := &h.event
+	failure := c.decode(e, o, m, stored)
+	e.Holder, e.Parked = h, from.stream == events.StreamParked
+	if e.Credit > 0 {
+		e.Requester = &events.Requester{Credit: e.Credit}
+	}
 	if from.stream == events.StreamSchedules {
 		if h.record = attempts.Carried(m.Header.Get(events.ParkedRecord)); h.record != nil {
 			e.CrashedAlone, e.Asked, e.Spared = h.record.CrashedAlone, h.record.Asked(), h.record.Spared
@@ -70,7 +75,7 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 	case !e.DeliverAt.IsZero(): // even if it was delivered before: it runs from the stream of schedules
 		h.begin(storing, "")
 		d.later = append(d.later, h)
-	case o.Deliveries > 1 || deadletter.IsReplay(e) || h.once || e.Overlaps() == events.OverlapReplace:
+	case o.Deliveries > 1 || deadletter.IsReplay(&e.Event) || h.once || e.Overlaps() == events.OverlapReplace:
 		h.begin(checking, from.owner)
 		d.again = append(d.again, h)
 	default:
@@ -79,20 +84,25 @@ func (d *delivery) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, 
 	}
 }
 
-func (c *Consumer) decode(o events.Origin, m *nats.Msg, stored time.Time) (*events.Event, *events.Failure) {
+func (c *Consumer) decode(e *lifecycle.Delivery, o events.Origin, m *nats.Msg, stored time.Time) (f *events.Failure) {
 	if o.Stream == events.StreamParked || o.Stream == events.StreamSchedules {
-		return c.decoder.DecodeParked(o, events.Header(m.Header), m.Data, stored)
+		e.Runs, f = c.decoder.DecodeParkedTo(&e.Event, o, events.Header(m.Header), m.Data, stored)
+		return f
 	}
-	return c.decoder.Decode(o, events.Header(m.Header), m.Data, stored)
+	e.Runs = events.FirstRun
+	return c.decoder.DecodeTo(&e.Event, o, events.Header(m.Header), m.Data, stored)
 }
 
+// Holds implements lifecycle.Holder.
+func (h *entry) Holds() *lifecycle.Delivery { return &h.event }
+
 // once reports whether an event must not run again once it has succeeded.
-func (c *Consumer) once(e *events.Event) bool {
+func (c *Consumer) once(e *lifecycle.Delivery) bool {
 	return c.cfg.Idempotent != nil && c.cfg.Idempotent(e.Owner, e.Worker)
 }
 
 // deliver adds a delivery to the events in flight and passes the events on.
-func (c *Consumer) deliver(d *delivery) {
+func (c *Consumer) deliver(d *pulled) {
 	if len(d.all) == 0 {
 		return
 	}
@@ -110,7 +120,7 @@ func (c *Consumer) deliver(d *delivery) {
 	if d.late {
 		c.api.Do(func() {
 			for _, e := range d.fresh {
-				c.settler.giveBackRunning(e.Held.(*entry))
+				c.settler.giveBackRunning(e.Holder.(*entry))
 			}
 		})
 	} else if len(d.fresh) > 0 {
@@ -119,21 +129,21 @@ func (c *Consumer) deliver(d *delivery) {
 }
 
 // observe shows the observers the events of d that may run.
-func (c *Consumer) observe(d *delivery) {
+func (c *Consumer) observe(d *pulled) {
 	for _, o := range c.cfg.Observers.All() {
 		for _, e := range d.fresh {
 			o.Delivered(e)
 		}
 		for _, list := range [][]*entry{d.again, d.later} {
 			for _, h := range list {
-				o.Delivered(h.event)
+				o.Delivered(&h.event)
 			}
 		}
 	}
 }
 
 // take handles the events of a delivery that must not run at once.
-func (s *settler) take(d *delivery) {
+func (s *settler) take(d *pulled) {
 	for _, h := range d.again {
 		(&checks{settler: s, h: h}).from(claim)
 	}

@@ -19,10 +19,10 @@ import (
 // holder is a dispatcher that holds its events until they are released.
 type holder struct {
 	mu     sync.Mutex
-	events []*events.Event
+	events []*lifecycle.Delivery
 }
 
-func (h *holder) Submit(batch []*events.Event) {
+func (h *holder) Submit(batch []*lifecycle.Delivery) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.events = append(h.events, batch...)

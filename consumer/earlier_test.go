@@ -20,7 +20,7 @@ func putOffAsBefore(t testing.TB, js jetstream.JetStream, e *events.Event, wait 
 	t.Helper()
 	as := *e
 	as.Key = e.FirstStored().Stream + "-" + strconv.FormatUint(e.FirstStored().Seq, 10)
-	header := nats.Header(events.EncodeParked(e))
+	header := nats.Header(events.EncodeParked(e, events.FirstRun))
 	header.Set("Nats-Schedule", "@at "+time.Now().Add(wait).UTC().Format(time.RFC3339Nano))
 	header.Set("Nats-Schedule-Target", subjects.Due(&as))
 	_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Waiting(&as), Header: header, Data: e.Body})
@@ -53,7 +53,7 @@ func TestEventsThatEarlierBinariesPutOffRun(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.DeleteMsg(t.Context(), e.Origin.Seq))
 
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if e.Attempt > 2 {
 			return ack(e)
 		}

@@ -26,9 +26,9 @@ func TestWhatWasAckedElsewhereGetsNoDeadLetter(t *testing.T) {
 				nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(0, 0))
 			require.NoError(t, err)
 			t.Cleanup(nc.Close)
-			first, second := make(chan *events.Event, 4), make(chan *events.Event, 4)
-			hold := func(into chan *events.Event) *dispatcher {
-				return &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) { into <- e; return never(e) }}
+			first, second := make(chan *lifecycle.Delivery, 4), make(chan *lifecycle.Delivery, 4)
+			hold := func(into chan *lifecycle.Delivery) *dispatcher {
+				return &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) { into <- e; return never(e) }}
 			}
 			d1, d2 := hold(first), hold(second)
 			f1 := start(t, nc, shortLease(), d1)
@@ -41,7 +41,7 @@ func TestWhatWasAckedElsewhereGetsNoDeadLetter(t *testing.T) {
 			close(wire.refuse)
 			require.Eventually(t, func() bool { return f1.Ready() == nil }, patience, time.Millisecond)
 
-			end := func(f *fleet, d *dispatcher, e *events.Event, how handler) {
+			end := func(f *fleet, d *dispatcher, e *lifecycle.Delivery, how handler) {
 				s, _ := how(e)
 				d.settle([]lifecycle.Settlement{s})
 				require.Eventually(t, func() bool { return f.Stats().Held == 0 }, patience, time.Millisecond)

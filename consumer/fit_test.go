@@ -56,7 +56,7 @@ func TestEventsOfManyHeadersEnd(t *testing.T) {
 			js := jetStream(t, nc)
 			failure := events.NewFailure(events.ReasonException, strings.Repeat("m", 3000), strings.Repeat("\n", 8000))
 			attempts := map[string]int{}
-			d := &dispatcher{inline: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+			d := &dispatcher{inline: true, handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 				o := lifecycle.Outcome{Verdict: lifecycle.Dead, Version: "1-abc", Failure: failure}
 				attempts[string(e.Body)]++
 				switch body := string(e.Body); {

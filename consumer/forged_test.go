@@ -90,8 +90,8 @@ func TestSweepLooksAtAMessageOnce(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, spy.Flush())
-	held := make(chan *events.Event, 2)
-	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	held := make(chan *lifecycle.Delivery, 2)
+	start(t, nc, testConfig(), &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if string(e.Body) == "first" {
 			return ack(e)
 		}
@@ -156,7 +156,7 @@ func TestForgedHeadersOfLettersAndWaitingEvents(t *testing.T) {
 	book := schedule.NewStore(js, subjects)
 	for w, err := range book.Waiting(t.Context(), "", "") {
 		require.NoError(t, err)
-		require.Equal(t, []any{"forger", "forged", 1}, []any{w.Event.Owner, w.Event.ID, w.Event.Attempt})
+		require.Equal(t, []any{"forger", "forged", 1}, []any{w.Event.Owner, w.Event.ID, w.Runs.Attempt})
 		require.WithinDuration(t, time.Now().Add(time.Hour), w.At, 10*time.Minute)
 	}
 	n, err := book.Cancel(t.Context(), "victim", "w", "forged")

@@ -29,7 +29,7 @@ const (
 )
 
 // handler returns the settlement of an event. With ok false, the handler settles it itself later.
-type handler func(e *events.Event) (s lifecycle.Settlement, ok bool)
+type handler func(e *lifecycle.Delivery) (s lifecycle.Settlement, ok bool)
 
 // dispatcher runs a Go function for each event, one goroutine for each unless inline.
 type dispatcher struct {
@@ -41,7 +41,7 @@ type dispatcher struct {
 
 	mu     sync.Mutex
 	settle func([]lifecycle.Settlement)
-	seen   []*events.Event
+	seen   []*lifecycle.Delivery
 }
 
 func (d *dispatcher) Through(_ string, parks uint64) bool {
@@ -49,7 +49,7 @@ func (d *dispatcher) Through(_ string, parks uint64) bool {
 	return false
 }
 
-func (d *dispatcher) Submit(batch []*events.Event) {
+func (d *dispatcher) Submit(batch []*lifecycle.Delivery) {
 	if !d.forget {
 		d.mu.Lock()
 		d.seen = append(d.seen, batch...)
@@ -74,27 +74,27 @@ func (d *dispatcher) Submit(batch []*events.Event) {
 	}
 }
 
-func (d *dispatcher) events() []*events.Event {
+func (d *dispatcher) events() []*lifecycle.Delivery {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return append([]*events.Event(nil), d.seen...)
+	return append([]*lifecycle.Delivery(nil), d.seen...)
 }
 
-func ack(e *events.Event) (lifecycle.Settlement, bool) {
+func ack(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack, Version: "1-abc"}}, true
 }
 
-func echo(e *events.Event) (lifecycle.Settlement, bool) {
+func echo(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 	s, ok := ack(e)
 	s.Reply = &events.Reply{Status: 200, Body: e.Body, EventID: e.ID, Attempt: e.Attempt, Version: "1-abc"}
 	return s, ok
 }
 
-func park(e *events.Event) (lifecycle.Settlement, bool) {
+func park(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 	return lifecycle.Settlement{Event: e, Order: lifecycle.Park}, true
 }
 
-func dead(e *events.Event) (lifecycle.Settlement, bool) {
+func dead(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 	return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
 		Verdict: lifecycle.Dead, Version: "1-abc", Failure: events.NewFailure(events.ReasonException, "boom",
 			"Error: boom\n    at hello.js:3:7"),

@@ -10,12 +10,13 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/parking"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // entry is an event that this process is responsible for, from its delivery until its end is confirmed. The puller
 // makes the entry. After that, fields without a comment belong to the settle goroutine.
 type entry struct {
-	event  *events.Event
+	event  lifecycle.Delivery
 	from   *source
 	stored time.Time     // by from's stream
 	state  atomic.Uint32 // a state; written by begin before the entry is in the list, then by become, under inflight.mu

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // A server that was killed may deliver again events whose acks it has confirmed. The process remembers the events that
@@ -17,7 +18,8 @@ func TestConfirmedEventsAreKnownForAWhile(t *testing.T) {
 	table := inflight{left: func(int) {}}
 	hold := func(seq uint64) *entry {
 		return &entry{from: from, stored: stored,
-			event: &events.Event{Origin: events.Origin{Stream: events.StreamEvents, Seq: seq}}}
+			event: lifecycle.Delivery{Event: events.Event{Origin: events.Origin{Stream: events.StreamEvents,
+				Seq: seq}}}}
 	}
 	known := func(seq uint64, stored time.Time) bool {
 		_, acked := table.adopt(events.Origin{Stream: events.StreamEvents, Seq: seq}, stored, 0, stored)
@@ -65,7 +67,8 @@ func TestWhatManyConnectionsConfirmedIsBounded(t *testing.T) {
 		for range recently {
 			seq++
 			batch = append(batch, &entry{from: from, stored: stored,
-				event: &events.Event{Origin: events.Origin{Stream: events.StreamEvents, Seq: seq}}})
+				event: lifecycle.Delivery{Event: events.Event{Origin: events.Origin{Stream: events.StreamEvents,
+					Seq: seq}}}})
 		}
 		table.add(batch)
 		table.confirmed(batch, connection, stored, stored.Add(time.Hour))
@@ -90,7 +93,8 @@ func TestDeliveryBehindItsAckIsAckedToo(t *testing.T) {
 	var batch []*entry
 	for seq := range uint64(3) {
 		h := &entry{from: from, stored: stored,
-			event: &events.Event{Origin: events.Origin{Stream: events.StreamEvents, Seq: seq}}}
+			event: lifecycle.Delivery{Event: events.Event{Origin: events.Origin{Stream: events.StreamEvents,
+				Seq: seq}}}}
 		h.ack, h.acked = "ack", "ack"
 		batch = append(batch, h)
 		table.add(batch[seq:])
@@ -118,7 +122,7 @@ func TestTransitions(t *testing.T) {
 		for _, to := range next {
 			reached[to] = true
 			table := inflight{left: func(int) {}}
-			h := &entry{from: from, event: &events.Event{}}
+			h := &entry{from: from, event: lifecycle.Delivery{}}
 			h.state.Store(uint32(s))
 			require.True(t, table.move(h, to, state(s)), "%s to %s", state(s), to)
 			require.True(t, h.is(to))

@@ -19,16 +19,16 @@ func TestEndsOfADeletedStreamGoNowhere(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]handler{
 		"ack": echo, "dead": dead, "park": park,
-		"give back": func(e *events.Event) (lifecycle.Settlement, bool) {
+		"give back": func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			return lifecycle.Settlement{Event: e, Order: lifecycle.Return}, true
 		},
-		"retry": func(e *events.Event) (lifecycle.Settlement, bool) {
+		"retry": func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
 				Verdict: lifecycle.Retry, Delay: 10 * time.Millisecond, Version: "1-a", Failure: events.Fail(events.ReasonException,
 					"x"),
 			}}, true
 		},
-		"early reply": func(e *events.Event) (lifecycle.Settlement, bool) {
+		"early reply": func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			s, ok := echo(e)
 			s.Outcome.Verdict = lifecycle.None
 			return s, ok
@@ -52,7 +52,7 @@ func endsGoNowhere(t *testing.T, end handler, again func(js jetstream.JetStream)
 	js := jetStream(t, pub)
 	to, replies := inbox(t, pub)
 	goOn, began := make(chan struct{}), make(chan string, 10)
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		began <- string(e.Body)
 		if string(e.Body) == "now" {
 			return never(e)
@@ -104,7 +104,7 @@ func TestWaitingRetriesOfADeletedStreamAreForgotten(t *testing.T) {
 	js := jetStream(t, nc)
 	cfg := shortLease()
 	cfg.LongRetry = 2 * time.Hour // so that they wait here
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if string(e.Body) == "now" {
 			return ack(e)
 		}

@@ -21,7 +21,7 @@ type bodyRead struct {
 	err  error
 }
 
-func readLive(e *events.Event, came func(part string)) (r bodyRead) {
+func readLive(e *lifecycle.Delivery, came func(part string)) (r bodyRead) {
 	for i := 0; ; i++ {
 		part, err := e.Parts.Read(context.Background(), i)
 		if errors.Is(err, io.EOF) {
@@ -45,7 +45,7 @@ func TestLiveBodiesAreReadAsTheyCome(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	got, came := make(chan bodyRead, 1), make(chan string, 10)
-	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	start(t, nc, testConfig(), &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		got <- readLive(e, func(part string) { came <- part })
 		return ack(e)
 	}})
@@ -83,7 +83,7 @@ func TestLiveBodyThatDoesNotCome(t *testing.T) {
 	cfg := testConfig()
 	cfg.PartPatience = 50 * time.Millisecond
 	got := make(chan bodyRead, 1)
-	start(t, nc, cfg, &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	start(t, nc, cfg, &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		got <- readLive(e, func(string) {})
 		return ack(e)
 	}})
@@ -100,7 +100,7 @@ func TestLiveBodyOfAProcessThatDies(t *testing.T) {
 	doomed := natstest.Connect(t, srv)
 	began, stuck := make(chan string, 10), make(chan struct{})
 	defer close(stuck)
-	start(t, doomed, shortLease(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	start(t, doomed, shortLease(), &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		part, err := e.Parts.Read(context.Background(), 0)
 		require.NoError(t, err)
 		began <- string(part)
@@ -114,7 +114,7 @@ func TestLiveBodyOfAProcessThatDies(t *testing.T) {
 	doomed.Close()
 	got := make(chan bodyRead, 1)
 	start(t, natstest.Connect(t, srv), shortLease(),
-		&dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		&dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			got <- readLive(e, func(part string) { began <- part })
 			return ack(e)
 		}})

@@ -93,7 +93,7 @@ func TestRepliesSurviveABrokenConnection(t *testing.T) {
 			t.Cleanup(nc.Close)
 			cut := make(chan struct{})
 			d := &dispatcher{}
-			d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
+			d.handle = func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 				s, _ := echo(e)
 				wire.loseFromNow()
 				if early {

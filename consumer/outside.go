@@ -111,7 +111,7 @@ func (s *settler) writeLetter(h *entry, d *events.DeadLetter, answered func()) {
 		if unwritable {
 			keepBlock(d, h, m)
 		}
-		s.letters.Write(h.event, d, goOn, func(written *events.DeadLetter, err error) {
+		s.letters.Write(&h.event.Event, d, goOn, func(written *events.DeadLetter, err error) {
 			answered()
 			if err != nil {
 				s.cannotDie(h)

@@ -17,7 +17,7 @@ func TestEventsThatWaitForLettersTakeNoPlace(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if e.Owner == "good" {
 			return ack(e)
 		}

@@ -30,21 +30,21 @@ type jam struct {
 	srv   *natsd.Server
 	nc    *nats.Conn
 	js    jetstream.JetStream
-	held  chan *events.Event // noisy's
-	flows atomic.Bool        // noisy's events end as they come
+	held  chan *lifecycle.Delivery // noisy's
+	flows atomic.Bool              // noisy's events end as they come
 
 	mu  sync.Mutex
-	ran map[string][]*events.Event // the others', by body
+	ran map[string][]*lifecycle.Delivery // the others', by body
 }
 
 func newJam(t *testing.T) *jam {
 	srv := natstest.Start(t)
 	nc := natstest.Connect(t, srv)
-	return &jam{t: t, srv: srv, nc: nc, js: jetStream(t, nc), held: make(chan *events.Event, 2*backlog),
-		ran: map[string][]*events.Event{}}
+	return &jam{t: t, srv: srv, nc: nc, js: jetStream(t, nc), held: make(chan *lifecycle.Delivery, 2*backlog),
+		ran: map[string][]*lifecycle.Delivery{}}
 }
 
-func (j *jam) handle(e *events.Event) (lifecycle.Settlement, bool) {
+func (j *jam) handle(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 	if e.Owner == "noisy" {
 		if j.flows.Load() {
 			return ack(e)
@@ -282,7 +282,7 @@ func TestOvertakingLosesNothing(t *testing.T) {
 	j := newJam(t)
 	cfg := testConfig()
 	cfg.Overtake = 640
-	handle := func(e *events.Event) (lifecycle.Settlement, bool) {
+	handle := func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if e.Owner == "noisy" && !e.Parked {
 			time.Sleep(100 * time.Millisecond)
 			return park(e)

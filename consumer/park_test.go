@@ -23,8 +23,8 @@ func TestParkedEventsRunWhenThereIsRoom(t *testing.T) {
 	js := jetStream(t, nc)
 	var mu sync.Mutex
 	busy := true
-	ran := map[string]*events.Event{}
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	ran := map[string]*lifecycle.Delivery{}
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		if busy {
@@ -100,7 +100,7 @@ func TestParksAtOnceAreBounded(t *testing.T) {
 		publish(t, pub, events.Task, "acme", nil, fmt.Sprint(i))
 	}
 	start(t, natstest.Connect(t, srv), cfg,
-		&dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		&dispatcher{forget: true, handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			s, _ := park(e)
 			return s, !e.Parked
 		}})
@@ -139,7 +139,7 @@ func TestManyParkedOwners(t *testing.T) {
 	const owners, each = 300, 3
 	var busy atomic.Bool
 	busy.Store(true)
-	d := &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{forget: true, handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if busy.Load() {
 			return park(e)
 		}
@@ -174,7 +174,7 @@ func TestHeldBackLaneGoesOn(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
 	release := make(chan struct{})
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		<-release
 		s, ok := ack(e)
 		s.Brief = true

@@ -36,7 +36,8 @@ func BenchmarkPark(b *testing.B) {
 	<-js.PublishAsyncComplete()
 	b.ResetTimer()
 	cpu, served := cpuTime(), cpuOf(b, srv.cmd.Process.Pid)
-	start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *lifecycle.Delivery) (
+		lifecycle.Settlement, bool) {
 		s, _ := park(e)
 		return s, !e.Parked
 	}})
@@ -68,7 +69,7 @@ func BenchmarkManyParkedOwners(b *testing.B) {
 	cfg := testConfig()
 	cfg.Window, cfg.AckWait, cfg.MaxBytes, cfg.Heartbeat = 1024, 30*time.Second, 1<<30, 2*time.Second
 	f := start(b, nc, cfg,
-		&dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		&dispatcher{inline: true, forget: true, handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			s, _ := park(e)
 			return s, !e.Parked
 		}})
@@ -90,7 +91,8 @@ func BenchmarkManyParkedOwners(b *testing.B) {
 	runtime.ReadMemStats(&before)
 	b.ResetTimer()
 	cpu := cpuTime()
-	start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	start(b, nc, cfg, &dispatcher{inline: true, forget: true, handle: func(e *lifecycle.Delivery) (
+		lifecycle.Settlement, bool) {
 		ran.Add(1)
 		return ack(e)
 	}})

@@ -32,9 +32,9 @@ func TestDuplicateProbeOfAClusterDoesNoHarm(t *testing.T) {
 	require.Eventually(t, func() bool { return len(first.events()) == 2 }, clusterPatience, time.Millisecond)
 	for _, e := range first.events() {
 		if string(e.Body) == "parked" { // as if the process had died before the ack
-			header := nats.Header(events.EncodeParked(e))
-			header.Set(events.HeaderMsgID, events.ParkedID(e))
-			_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Parked(e), Header: header, Data: e.Body})
+			header := nats.Header(events.EncodeParked(&e.Event, e.Runs))
+			header.Set(events.HeaderMsgID, events.ParkedID(&e.Event))
+			_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subjects.Parked(&e.Event), Header: header, Data: e.Body})
 			require.NoError(t, err)
 		}
 	}

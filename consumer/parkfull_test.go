@@ -26,7 +26,7 @@ func TestFullParkingStopsNobodyForGood(t *testing.T) {
 	var busy atomic.Bool
 	var parks, before atomic.Uint64
 	busy.Store(true)
-	d := &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{forget: true, handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if e.Parked && e.Origin.Stream == events.StreamEvents {
 			before.Add(1)
 		}

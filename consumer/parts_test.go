@@ -96,7 +96,7 @@ func TestPartsOfBeforeAreRead(t *testing.T) {
 		err   error
 	}
 	got := make(chan read, 2)
-	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	start(t, nc, testConfig(), &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		var r read
 		for i := range e.Parts.N {
 			part, err := e.Parts.Read(context.Background(), i)

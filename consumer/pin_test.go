@@ -66,7 +66,7 @@ func TestPinOfTheParkedFollows(t *testing.T) {
 	nc := natstest.Connect(t, srv)
 	js := jetStream(t, nc)
 	start(t, natstest.Connect(t, srv), testConfig(),
-		&dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		&dispatcher{forget: true, handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			if e.Parked {
 				s, _ := ack(e)
 				return s, e.Owner != "stays"

@@ -118,7 +118,7 @@ func (p *puller) run(pull context.Context) {
 
 // collect takes m and the other messages that have arrived, and passes the events on.
 func (p *puller) collect(m *nats.Msg) {
-	d := delivery{now: time.Now()}
+	d := pulled{now: time.Now()}
 	p.take(m, &d)
 	for range min(len(p.msgs), batch-1) { // no other goroutine takes from it
 		p.take(<-p.msgs, &d)
@@ -132,7 +132,7 @@ func (p *puller) collect(m *nats.Msg) {
 
 // take sorts one message. Only its reply subject says whether it is a delivery, because the publisher sets the headers
 // and the body.
-func (p *puller) take(m *nats.Msg, d *delivery) {
+func (p *puller) take(m *nats.Msg, d *pulled) {
 	l := p.subs[m.Sub]
 	origin, stored, pending, err := events.ParseAckSubject(m.Reply)
 	if err != nil {
@@ -372,7 +372,7 @@ func (p *puller) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = p.c.nc.FlushWithContext(ctx) // not connected: then nothing more comes
-	d := delivery{now: time.Now(), late: true}
+	d := pulled{now: time.Now(), late: true}
 	for range len(p.msgs) {
 		p.take(<-p.msgs, &d)
 	}

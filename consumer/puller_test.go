@@ -40,7 +40,7 @@ func TestWindowIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
 	h := holding{release: make(chan struct{})}
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		h.hold(1)
 		return ack(e)
 	}}
@@ -67,7 +67,7 @@ func TestWindowBoundsBytes(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
 	h := holding{release: make(chan struct{})}
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if len(e.Body) > consumer.PlaceBytes {
 			h.hold(len(e.Body))
 		}
@@ -135,7 +135,7 @@ func TestServerRestartUnderLoadLosesNothing(t *testing.T) {
 	nc, pub := r.connect(), r.connect()
 	var mu sync.Mutex
 	ran := map[string]int{}
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		mu.Lock()
 		ran[string(e.Body)]++
 		mu.Unlock()
@@ -204,7 +204,7 @@ func TestEventHeldWhenItsConsumerIsDeletedIsNotRunTwice(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	release := make(chan struct{})
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) { <-release; return ack(e) }}
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) { <-release; return ack(e) }}
 	f := start(t, nc, testConfig(), d)
 	for i := range 20 {
 		publish(t, nc, events.Task, "acme", nil, fmt.Sprint(i))
@@ -226,7 +226,7 @@ func TestTwoConsumersShare(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
 	pub := natstest.Connect(t, srv)
-	slow := func(e *events.Event) (lifecycle.Settlement, bool) { time.Sleep(time.Millisecond); return ack(e) }
+	slow := func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) { time.Sleep(time.Millisecond); return ack(e) }
 	a, b := &dispatcher{handle: slow}, &dispatcher{handle: slow}
 	start(t, natstest.Connect(t, srv), testConfig(), a)
 	start(t, natstest.Connect(t, srv), testConfig(), b)

@@ -31,7 +31,8 @@ func (r *recorder) put(h *entry, limit time.Duration, then func()) {
 		return
 	}
 	now := *h.record
-	r.store.Put(h.event, now, limit, func() bool { return h.record == nil || h.record.Version != now.Version }, then)
+	stale := func() bool { return h.record == nil || h.record.Version != now.Version }
+	r.store.Put(&h.event.Event, now, limit, stale, then)
 }
 
 // begins notes that a watched event is about to run, and calls then when that is stored. It tries until it is stored,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/bodies"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // replier publishes replies, one after the other, and reuses its memory. It belongs to the settle goroutine.
@@ -20,18 +21,18 @@ type replier struct {
 }
 
 // message is the message of r. It is valid until the next call.
-func (x *replier) message(e *events.Event, r *events.Reply) *nats.Msg {
+func (x *replier) message(e *lifecycle.Delivery, r *events.Reply) *nats.Msg {
 	x.msg.Subject, x.msg.Reply, x.msg.Data = e.ReplyTo, r.CreditSubject, r.Body
 	x.msg.Header = nats.Header(x.encoder.Encode(r))
 	return &x.msg
 }
 
 // again publishes r again. It ignores the error: when the reply cannot be published, the ack is not confirmed either.
-func (x *replier) again(e *events.Event, r *events.Reply) { _ = x.nc.PublishMsg(x.message(e, r)) }
+func (x *replier) again(e *lifecycle.Delivery, r *events.Reply) { _ = x.nc.PublishMsg(x.message(e, r)) }
 
 // publish publishes r to the Reply-To of e, and returns what it published. A reply that is too large for NATS is
 // replaced by a failure that says so.
-func (x *replier) publish(e *events.Event, r *events.Reply) (*events.Reply, error) {
+func (x *replier) publish(e *lifecycle.Delivery, r *events.Reply) (*events.Reply, error) {
 	var body *bodies.Body
 	if r.Stream != nil {
 		body = x.chunks.Begin(e, r)
@@ -66,8 +67,8 @@ func (x *replier) publish(e *events.Event, r *events.Reply) (*events.Reply, erro
 }
 
 // instead is the reply that is published instead of r, which does not fit a message.
-func instead(e *events.Event, r *events.Reply, why string) *events.Reply {
-	small := events.FailureReply(e, events.NewFailure(events.ReasonTooLarge, why, ""))
+func instead(e *lifecycle.Delivery, r *events.Reply, why string) *events.Reply {
+	small := e.FailureReply(events.NewFailure(events.ReasonTooLarge, why, ""))
 	small.Attempt, small.Version, small.Duration = r.Attempt, r.Version, r.Duration
 	return small
 }

@@ -23,7 +23,7 @@ func TestReplyTooLargeBecomesAFailureReply(t *testing.T) {
 
 func replyTooLarge(t *testing.T, grow func(*nats.Conn, *events.Reply)) {
 	nc := connect(t)
-	start(t, nc, testConfig(), &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	start(t, nc, testConfig(), &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		s, ok := echo(e)
 		grow(nc, s.Reply)
 		return s, ok
@@ -73,7 +73,7 @@ func TestEarlyReplyLeavesTheEventHeld(t *testing.T) {
 	js := jetStream(t, nc)
 	finish := make(chan struct{})
 	d := &dispatcher{}
-	d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
+	d.handle = func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		s, _ := echo(e)
 		s.Outcome = lifecycle.Outcome{}
 		d.settle([]lifecycle.Settlement{s})

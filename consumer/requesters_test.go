@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // A requester that hangs up is found at the same cost among any number of events, once, and only by its own name.
@@ -14,8 +15,8 @@ func TestWhoHangsUpIsFoundByName(t *testing.T) {
 	table := inflight{left: func(int) {}}
 	var from source
 	hold := func(owner, worker, replyTo string) *entry {
-		h := &entry{from: &from, event: &events.Event{Owner: owner, Worker: worker, ReplyTo: replyTo,
-			Requester: &events.Requester{Credit: 1}}}
+		h := &entry{from: &from, event: lifecycle.Delivery{Event: events.Event{Owner: owner, Worker: worker,
+			ReplyTo: replyTo}, Requester: &events.Requester{Credit: 1}}}
 		table.add([]*entry{h})
 		return h
 	}

@@ -21,7 +21,7 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 	js := jetStream(t, nc)
 	cfg := testConfig()
 	cfg.Idempotent = func(owner, worker string) bool { return owner == "acme" && worker == "w" }
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		s, ok := ack(e)
 		s.Reply = &events.Reply{
 			Status: 201, Headers: []string{"x-run", e.ID}, Body: append([]byte("first "), e.Body...), EventID: e.ID,
@@ -29,7 +29,7 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 		}
 		switch string(e.Body) {
 		case "fails":
-			s.Reply = events.FailureReply(e, events.Fail(events.ReasonException, "boom"))
+			s.Reply = e.FailureReply(events.Fail(events.ReasonException, "boom"))
 			s.Outcome.Failure = s.Reply.Failure
 		case "large":
 			s.Reply.Body = make([]byte, nc.MaxPayload()-600)
@@ -90,7 +90,7 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 func TestIdempotentResultOfAnEarlyReply(t *testing.T) {
 	t.Parallel()
 	d := &dispatcher{}
-	d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
+	d.handle = func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		s, _ := echo(e)
 		d.settle([]lifecycle.Settlement{{Event: e, Reply: s.Reply}})
 		s.Reply = nil
@@ -101,7 +101,7 @@ func TestIdempotentResultOfAnEarlyReply(t *testing.T) {
 
 func TestIdempotentResultOfAWatchedEvent(t *testing.T) {
 	t.Parallel()
-	resultIsKept(t, &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	resultIsKept(t, &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if !e.Watched {
 			return lifecycle.Settlement{Event: e, Order: lifecycle.Watch}, true
 		}
@@ -205,5 +205,5 @@ func TestDuplicatesWindow(t *testing.T) {
 
 	cfg.Duplicates = time.Millisecond
 	require.ErrorContains(t, cfg.Validate(), "Duplicates is 1ms: it is 100ms to 24h")
-	require.True(t, strings.HasPrefix(subjects.Result(d.events()[0]), "pinwheel.result.acme.w.task."))
+	require.True(t, strings.HasPrefix(subjects.Result(&d.events()[0].Event), "pinwheel.result.acme.w.task."))
 }

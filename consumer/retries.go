@@ -92,9 +92,9 @@ func (s *settler) giveUp(h *entry, o lifecycle.Outcome) {
 	s.log.Warn().Str("event", h.event.ID).Str("worker", h.event.Target()).Str("error", f.Message).
 		Msg("event is not run again")
 	o.Verdict, o.Failure = lifecycle.Dead, &f
-	x := lifecycle.Settlement{Event: h.event, Outcome: o}
+	x := lifecycle.Settlement{Event: &h.event, Outcome: o}
 	if h.event.ReplyTo != "" {
-		x.Reply = events.FailureReply(h.event, &f)
+		x.Reply = h.event.FailureReply(&f)
 	}
 	s.carryOut(h, x)
 }
@@ -199,12 +199,12 @@ func (s *settler) resubmit(due []*entry) {
 		}
 		return
 	}
-	batch := make([]*events.Event, 0, len(due))
+	batch := make([]*lifecycle.Delivery, 0, len(due))
 	for _, h := range due {
 		h.record.Returned--
 		s.save(h, func() { s.step(StepRetryDue) })
 		if s.inflight.move(h, running, waiting) {
-			batch = append(batch, h.event)
+			batch = append(batch, &h.event)
 		}
 	}
 	if len(batch) > 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // Long events that wait for their next run take the places that they have in the window.
@@ -15,7 +16,7 @@ func TestRetriesCountPlaces(t *testing.T) {
 	const window = 64
 	r := newRetries()
 	entryOf := func(owner string, bytes int) *entry {
-		return &entry{event: &events.Event{Owner: owner}, charge: charge{places: placesOf(bytes)}}
+		return &entry{event: lifecycle.Delivery{Event: events.Event{Owner: owner}}, charge: charge{places: placesOf(bytes)}}
 	}
 	now := time.Now()
 	for range 3 {

@@ -21,9 +21,9 @@ import (
 
 // settle carries out a settlement that came from dispatch.
 func (s *settler) settle(x lifecycle.Settlement) {
-	h, ok := x.Event.Held.(*entry)
+	h, ok := x.Event.Holder.(*entry)
 	switch {
-	case !ok:
+	case !ok || h.Holds() != x.Event:
 		s.log.Error().Str("event", x.Event.ID).Msg("settlement of an event that was never submitted; ignored")
 	case h.is(lapsed):
 		s.drop(x)
@@ -125,9 +125,9 @@ func (s *settler) succeed(h *entry, o lifecycle.Outcome) {
 	case o.Failure != nil:
 		s.end(h, deadletter.ReplayFailed, o.Failure, 0)
 	case h.once:
-		m, tooLarge := s.results.Message(h.event, h.answer)
+		m, tooLarge := s.results.Message(&h.event.Event, h.answer)
 		if tooLarge > 0 {
-			s.output.write(h.event, h.answer.Version, tooLargeToKeep(tooLarge))
+			s.output.write(&h.event, h.answer.Version, tooLargeToKeep(tooLarge))
 		}
 		h.answer, h.tries = nil, nil
 		s.inflight.move(h, storing)
@@ -190,7 +190,7 @@ func (s *ender) endDead(h *entry, d *events.DeadLetter) {
 // end acks h, and so ends it. For a replay, end first stores how it ended. If there is no room for that, the replay is
 // acked anyway, and its end is not known.
 func (s *ender) end(h *entry, how deadletter.ReplayState, f *events.Failure, letter uint64) {
-	r, ok := deadletter.ReplayOf(h.event)
+	r, ok := deadletter.ReplayOf(&h.event.Event)
 	if !ok {
 		s.ack(h)
 		return
@@ -221,7 +221,7 @@ func (s *ender) endReplay(h *entry, put func(done func(error))) {
 // parkEvent sets an event aside until its owner has room. An event that was parked before is given back. An event of a
 // schedule that does not overlap is delayed instead: the schedule's next tick must find it, so it stays in its stream.
 func (s *settler) parkEvent(h *entry) {
-	e := h.event
+	e := &h.event
 	switch {
 	case h.from.stream == events.StreamParked:
 		s.lot.Use(e.Owner, func(int) int { return 0 })
@@ -251,7 +251,7 @@ func (s *settler) delay(h *entry, until time.Time) {
 		return
 	}
 	s.inflight.move(h, storing)
-	s.delays.Delay(h.event, attempts.Carry(h.record), until, h.here, func(became schedule.Delayed, err error) {
+	s.delays.Delay(&h.event, attempts.Carry(h.record), until, h.here, func(became schedule.Delayed, err error) {
 		switch became {
 		case schedule.DelayStored:
 			s.step(StepDelayed)
@@ -268,10 +268,10 @@ func (s *settler) delay(h *entry, until time.Time) {
 
 // refuse settles an event that breaks the wire contract, or that finds no room. Dispatch never sees it.
 func (s *settler) refuse(h *entry, f *events.Failure) {
-	e := h.event
+	e := &h.event
 	x := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}}
 	if e.ReplyTo != "" {
-		x.Reply = events.FailureReply(e, f)
+		x.Reply = e.FailureReply(f)
 		if e.Kind == events.Fetch {
 			x.Outcome.Verdict = lifecycle.Ack
 		}
@@ -348,7 +348,7 @@ func (s *settler) endRecalled(h *entry, r *events.Reply) {
 	}
 	h.once = false // there is nothing new to store
 	s.metrics.recalled.Inc()
-	s.carryOut(h, lifecycle.Settlement{Event: h.event, Reply: r, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}})
+	s.carryOut(h, lifecycle.Settlement{Event: &h.event, Reply: r, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}})
 }
 
 // endPubAcks acks answers of JetStream that were stored as events. No one is notified: they belong to no owner.
@@ -360,7 +360,7 @@ func (s *ender) endPubAcks(batch []*entry) {
 }
 
 // reply publishes the reply to e, and writes to its worker's output when it had to be replaced.
-func (s *ender) reply(e *events.Event, reply *events.Reply) (*events.Reply, error) {
+func (s *ender) reply(e *lifecycle.Delivery, reply *events.Reply) (*events.Reply, error) {
 	r, err := s.replies.publish(e, reply)
 	if err == nil && r != reply {
 		s.output.tooLarge(e, r)
@@ -369,7 +369,7 @@ func (s *ender) reply(e *events.Event, reply *events.Reply) (*events.Reply, erro
 }
 
 // replyAgain publishes again a reply that was sent on a lost connection.
-func (s *ender) replyAgain(h *entry) { s.replies.again(h.event, h.reply) }
+func (s *ender) replyAgain(h *entry) { s.replies.again(&h.event, h.reply) }
 
 // ack queues the ack of h.
 func (s *ender) ack(h *entry) {

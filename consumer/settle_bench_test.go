@@ -22,9 +22,9 @@ func BenchmarkSettle(b *testing.B) {
 	js := jetStream(b, pub)
 	cfg := testConfig()
 	cfg.Window, cfg.AckWait, cfg.MaxBytes, cfg.Heartbeat = 4*round, 30*time.Second, 1<<30, 2*time.Second
-	got := make(chan *events.Event, round)
+	got := make(chan *lifecycle.Delivery, round)
 	f := start(b, nc, cfg,
-		&dispatcher{inline: true, forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		&dispatcher{inline: true, forget: true, handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			got <- e
 			return lifecycle.Settlement{}, false
 		}})

@@ -142,7 +142,7 @@ func (s *settler) watch(h *entry, alone bool) {
 	s.begins(h, alone, func() {
 		h.event.Watched = true
 		if s.inflight.move(h, running, storing) {
-			s.dispatcher.Submit([]*events.Event{h.event})
+			s.dispatcher.Submit([]*lifecycle.Delivery{&h.event})
 		}
 	})
 }
@@ -165,7 +165,7 @@ func (s *settler) unwatch(h *entry, x lifecycle.Settlement) bool {
 // replace ends the events of earlier ticks in this process: those that wait at once, and those that run as soon as they
 // can be interrupted.
 func (s *settler) replace(n schedule.ReplaceNotice) {
-	older := func(h *entry) bool { return h.from.stream == events.StreamSchedules && n.Replaces(h.event) }
+	older := func(h *entry) bool { return h.from.stream == events.StreamSchedules && n.Replaces(&h.event.Event) }
 	for _, h := range s.inflight.in(waiting) {
 		if older(h) {
 			s.retries.drop(h)

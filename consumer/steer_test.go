@@ -26,7 +26,7 @@ var steering = []string{
 func TestHeadersOfOwnersSteerNothing(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		s := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack, Version: "1-abc"}}
 		switch body := string(e.Body); {
 		case body == "dead":

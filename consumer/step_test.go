@@ -36,7 +36,7 @@ const (
 
 // byBody handles an event as its body says. What it decides depends on nothing but the event, so that it is known how
 // each must end.
-func byBody(e *events.Event) (lifecycle.Settlement, bool) {
+func byBody(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 	outcome, _, _ := strings.Cut(string(e.Body), " ")
 	again := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
 		Verdict: lifecycle.Retry, Delay: 5 * time.Millisecond, Version: "1-abc", Failure: events.Fail(events.ReasonException,
@@ -53,7 +53,7 @@ func byBody(e *events.Event) (lifecycle.Settlement, bool) {
 		if outcome == "dead-told" {
 			s.Outcome.OnDead = &events.DeadHook{Worker: "undertaker"}
 		}
-		s.Reply = events.FailureReply(e, s.Outcome.Failure)
+		s.Reply = e.FailureReply(s.Outcome.Failure)
 		s.Reply.EventID, s.Reply.Attempt = e.ID, e.Attempt
 		return s, true
 	case outcome == "return" && e.Origin.Deliveries == 1:
@@ -100,7 +100,7 @@ func beConsumer(url string) error {
 	if step == string(consumer.StepRetryStored) { // however slowly it dies, its second run is not announced
 		// Nor does it leave the process because a quarter of the window waits: it would be due in an hour, for everybody.
 		cfg.LongRetry, cfg.Window = 2*time.Hour, 4096
-		d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
+		d.handle = func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			s, ok := byBody(e)
 			if s.Outcome.Verdict == lifecycle.Retry {
 				s.Outcome.Delay = time.Hour
@@ -245,7 +245,7 @@ func TestCrashBetweenTwoSteps(t *testing.T) {
 // cameBefore reports whether the copy of a delayed or parked event came to the process that died before it came to its
 // heir: it took long to die, and whether the event ran is not known.
 func cameBefore(heir *dispatcher) bool {
-	return slices.ContainsFunc(heir.events(), func(e *events.Event) bool {
+	return slices.ContainsFunc(heir.events(), func(e *lifecycle.Delivery) bool {
 		return e.Origin.Stream != events.StreamEvents && e.Origin.Deliveries > 1
 	})
 }
@@ -257,7 +257,7 @@ func cameAgain(heir *dispatcher, outcome string) bool {
 	if outcome == "return" {
 		most++ // it gave the event back before
 	}
-	return slices.ContainsFunc(heir.events(), func(e *events.Event) bool { return e.Origin.Deliveries > most })
+	return slices.ContainsFunc(heir.events(), func(e *lifecycle.Delivery) bool { return e.Origin.Deliveries > most })
 }
 
 func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, flush bool) {

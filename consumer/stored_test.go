@@ -105,7 +105,7 @@ func TestStoredShareOfTheDoor(t *testing.T) {
 	cfg := testConfig()
 	cfg.MaxBytes = 8 << 20
 	js := jetStream(t, nc)
-	slow := func(e *events.Event) (lifecycle.Settlement, bool) {
+	slow := func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if e.Owner == "acme" {
 			return lifecycle.Settlement{}, false // it never ends
 		}
@@ -139,7 +139,7 @@ func TestStoredSharesOfManyOwners(t *testing.T) {
 	cfg := testConfig()
 	cfg.MaxBytes = 8 << 20
 	js := jetStream(t, nc)
-	busy := func(e *events.Event) (lifecycle.Settlement, bool) {
+	busy := func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if e.Owner != "beta" {
 			return park(e)
 		}

@@ -42,7 +42,7 @@ func TestUnwritableEventsEndWithALetter(t *testing.T) {
 	nc := natstest.Connect(t, srv)
 	js := jetStream(t, nc)
 	var d dispatcher
-	d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
+	d.handle = func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		switch string(e.Body) {
 		case "park":
 			return park(e)
@@ -190,7 +190,7 @@ func TestEventsThatCannotBeSettledAreSetAside(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
 	js := jetStream(t, nc)
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if e.Owner == "good" {
 			return ack(e)
 		}

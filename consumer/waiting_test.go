@@ -114,7 +114,7 @@ func TestRetryForWhichThereIsNoRoom(t *testing.T) {
 	js := jetStream(t, nc)
 	cfg := testConfig()
 	cfg.OwnerMaxWaiting = 20
-	d := &dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{forget: true, handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		return lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{
 			Verdict: lifecycle.Retry, Delay: time.Hour, Version: "1-a", Failure: events.Fail(events.ReasonException, "boom"),
 			OnDead: &events.DeadHook{Subject: "_INBOX.told"},

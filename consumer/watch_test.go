@@ -81,7 +81,7 @@ func TestCrashesOfWatchedRunsAreCounted(t *testing.T) {
 		came, done := make(chan state, 8), make(chan struct{})
 		step := 0
 		d := &dispatcher{inline: true}
-		d.handle = func(e *events.Event) (lifecycle.Settlement, bool) {
+		d.handle = func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			if step == 0 {
 				came <- state{e.Crashes, e.CrashedAlone}
 			} else if !e.Watched {

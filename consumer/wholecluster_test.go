@@ -44,7 +44,7 @@ type traffic struct {
 	stop   func()            // ends the publishers, after each has its answer
 }
 
-func (tr *traffic) handle(e *events.Event) (lifecycle.Settlement, bool) {
+func (tr *traffic) handle(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 	id, at, _ := strings.Cut(string(e.Body), " ")
 	sent, err := time.Parse(time.RFC3339Nano, at)
 	lane, _, _, _, ok := subjects.ParseStored(e.Origin.Subject)
@@ -351,7 +351,7 @@ func TestProcessLeavesAServerThatIsCutOff(t *testing.T) {
 	nc := c.Connect(0)
 	ran := make(chan string, 1<<16)
 	startWithin(t, clusterPatience, nc, cfg,
-		&dispatcher{forget: true, handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+		&dispatcher{forget: true, handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			ran <- string(e.Body)
 			return ack(e)
 		}})

@@ -33,7 +33,7 @@ type workerLog struct {
 }
 
 // ended writes why an event ended, if it did so without a run.
-func (w *workerLog) ended(e *events.Event, o lifecycle.Outcome) {
+func (w *workerLog) ended(e *lifecycle.Delivery, o lifecycle.Outcome) {
 	if o.Failure == nil || o.Version != "" || o.Verdict != lifecycle.Ack && o.Verdict != lifecycle.Dead {
 		return
 	}
@@ -42,12 +42,12 @@ func (w *workerLog) ended(e *events.Event, o lifecycle.Outcome) {
 
 // tooLarge writes about a reply that was replaced by the failure r. The run itself has not failed, and the worker's
 // author is not notified in any other way.
-func (w *workerLog) tooLarge(e *events.Event, r *events.Reply) {
+func (w *workerLog) tooLarge(e *lifecycle.Delivery, r *events.Reply) {
 	w.write(e, r.Version, "failed: "+r.Failure.Error()+"; the requester got that in its place, and the event is not run again")
 }
 
 // write puts a line into the output of e's worker, at the level error, unless its owner has too many of them.
-func (w *workerLog) write(e *events.Event, version, text string) {
+func (w *workerLog) write(e *lifecycle.Delivery, version, text string) {
 	if !events.ValidName(e.Owner) || !events.ValidName(e.Worker) {
 		return // there is no such output
 	}

@@ -18,7 +18,7 @@ import (
 func TestEventsThatDoNotRunAreLogged(t *testing.T) {
 	t.Parallel()
 	nc := connect(t)
-	d := &dispatcher{handle: func(e *events.Event) (lifecycle.Settlement, bool) {
+	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		if string(e.Body) == "ran" {
 			return dead(e)
 		}

@@ -25,7 +25,7 @@ func TestAllocationsPerEvent(t *testing.T) {
 		d.Install(workers.Only(worker(fmt.Sprint("owner", i), "w")))
 		learn(t, d, 0, fmt.Sprint("owner", i), "w", 20*time.Microsecond)
 	}
-	all := make([]*events.Event, batch)
+	all := make([]*lifecycle.Delivery, batch)
 	for i := range all {
 		all[i] = task(fmt.Sprint("owner", i%owners), "w", i)
 	}

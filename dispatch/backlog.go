@@ -98,7 +98,7 @@ func (b *backlog) push(o *owner, it item, front bool, fx *effects) {
 }
 
 // routeOf returns the route of e, or nil when there is no such worker.
-func routeOf(owners map[string]*owner, e *events.Event) *route {
+func routeOf(owners map[string]*owner, e *lifecycle.Delivery) *route {
 	if o := owners[e.Owner]; o != nil {
 		return o.routes[e.Worker]
 	}
@@ -107,7 +107,7 @@ func routeOf(owners map[string]*owner, e *events.Event) *route {
 
 // park decides that e is parked. Later events of its owner go behind it, until the settler reports that all parked ones
 // are through.
-func (b *backlog) park(o *owner, e *events.Event, fx *effects) {
+func (b *backlog) park(o *owner, e *lifecycle.Delivery, fx *effects) {
 	o.full = o.full || o.held() >= o.maxQueued
 	o.parked = true
 	if !e.Parked { // it goes back to its place
@@ -120,7 +120,7 @@ func (b *backlog) park(o *owner, e *events.Event, fx *effects) {
 
 // unused reports room again after an unparked event e that takes no place in its owner's queue. o is nil if the owner
 // is unknown.
-func (b *backlog) unused(o *owner, e *events.Event, fx *effects) {
+func (b *backlog) unused(o *owner, e *lifecycle.Delivery, fx *effects) {
 	switch {
 	case !e.Parked:
 	case o != nil:
@@ -228,7 +228,7 @@ func (b *backlog) setAway(r *run, is bool) {
 }
 
 // refused returns the settlement of an event that is not run. Its reply names the version that would have run it.
-func (b *backlog) refused(e *events.Event, v *version, f *events.Failure) lifecycle.Settlement {
+func (b *backlog) refused(e *lifecycle.Delivery, v *version, f *events.Failure) lifecycle.Settlement {
 	is := refusal(requestOf(e), f)
 	// an event that crashed is worth keeping, one that is banned is not
 	if e.Kind == events.Fetch && e.ReplyTo != "" && !e.CrashedAlone {
@@ -240,7 +240,7 @@ func (b *backlog) refused(e *events.Event, v *version, f *events.Failure) lifecy
 }
 
 // settlement makes a Settlement of a verdict with an outcome. took is the time since the attempt started.
-func (b *backlog) settlement(e *events.Event, v *version, is verdict, took time.Duration) lifecycle.Settlement {
+func (b *backlog) settlement(e *lifecycle.Delivery, v *version, is verdict, took time.Duration) lifecycle.Settlement {
 	s := lifecycle.Settlement{Event: e, Outcome: is.outcome}
 	if v != nil {
 		s.Outcome.Version = v.worker.Version
@@ -252,7 +252,7 @@ func (b *backlog) settlement(e *events.Event, v *version, is verdict, took time.
 	if f := is.outcome.Failure; f != nil {
 		b.metrics.failed(f.Reason, is.outcome.Verdict)
 		if is.reply && e.Waits() {
-			s.Reply = events.FailureReply(e, f)
+			s.Reply = e.FailureReply(f)
 			complete(s.Reply, e, s.Outcome.Version, took)
 		}
 	}
@@ -260,7 +260,7 @@ func (b *backlog) settlement(e *events.Event, v *version, is verdict, took time.
 }
 
 // complete fills in the fields of a reply that the thread does not know.
-func complete(r *events.Reply, e *events.Event, version string, took time.Duration) {
+func complete(r *events.Reply, e *lifecycle.Delivery, version string, took time.Duration) {
 	r.EventID, r.Attempt, r.Version, r.Duration = e.ID, max(1, e.Attempt), version, took
 }
 
@@ -281,7 +281,7 @@ func (b *backlog) expireOwner(o *owner, now time.Time, fx *effects) {
 }
 
 // ending is what the verdict on an event of r depends on.
-func (b *backlog) ending(r *run, e *events.Event, attempt int, end *lifecycle.End, now time.Time) ending {
+func (b *backlog) ending(r *run, e *lifecycle.Delivery, attempt int, end *lifecycle.End, now time.Time) ending {
 	left := noDeadline
 	if !e.Deadline.IsZero() {
 		left = e.Deadline.Sub(now)

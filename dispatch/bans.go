@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -95,7 +96,7 @@ func (b *bans) set(key banned, x ban, now time.Time) {
 	}
 }
 
-func (b *bans) refuse(e *events.Event, now time.Time) *events.Failure {
+func (b *bans) refuse(e *lifecycle.Delivery, now time.Time) *events.Failure {
 	for _, key := range [...]banned{
 		{e.Owner, e.Worker, false}, {owner: e.Owner}, {e.Owner, e.Worker, true}, {owner: e.Owner, direct: true},
 	} {

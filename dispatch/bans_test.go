@@ -23,10 +23,11 @@ func lose(d *Dispatcher, thread int, batch []*lifecycle.Attempt) {
 }
 
 // one submits an event and returns its attempt or its settlement.
-func one(t *testing.T, d *Dispatcher, l *ledger, e *events.Event) (run []*lifecycle.Attempt, s lifecycle.Settlement) {
+func one(t *testing.T, d *Dispatcher, l *ledger, e *lifecycle.Delivery) (run []*lifecycle.Attempt,
+	s lifecycle.Settlement) {
 	t.Helper()
 	l.take()
-	d.Submit([]*events.Event{e})
+	d.Submit([]*lifecycle.Delivery{e})
 	run = d.Next(0, 1)
 	if settled := l.take(); len(run) == 0 {
 		require.Len(t, settled, 1)
@@ -45,7 +46,7 @@ func TestOwnersWaitWhileATurnOverstays(t *testing.T) {
 	for range 2 { // two of its turns
 		d.Overstays(first[0].Worker, true)
 	}
-	d.Submit([]*events.Event{task("o", "w", 2), task("other", "w", 3)})
+	d.Submit([]*lifecycle.Delivery{task("o", "w", 2), task("other", "w", 3)})
 	for range 3 {
 		for _, a := range d.Next(0, 8) {
 			require.Equal(t, "other", a.Worker.Owner)

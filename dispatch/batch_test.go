@@ -23,7 +23,7 @@ func batcher(owner, name string, size int, wait time.Duration) *workers.Worker {
 	return w
 }
 
-func idsOf(batch []*events.Event) string {
+func idsOf(batch []*lifecycle.Delivery) string {
 	var list []string
 	for _, e := range batch {
 		list = append(list, e.ID)
@@ -57,7 +57,7 @@ func TestBatchesGather(t *testing.T) {
 		require.Equal(t, 1, d.Stats().Queued, "the last event waits")
 		l.takeWoken()
 		time.Sleep(4 * time.Second)
-		d.Submit([]*events.Event{task("o", "w", 7)})
+		d.Submit([]*lifecycle.Delivery{task("o", "w", 7)})
 		_, batches = next(t, d)
 		require.Empty(t, batches)
 		time.Sleep(1100 * time.Millisecond)
@@ -124,7 +124,7 @@ func TestEachEventOfABatch(t *testing.T) {
 	for i := range s { // the next runs
 		s[i].Event.Attempt++
 	}
-	d.Submit([]*events.Event{s[1].Event, s[4].Event, s[2].Event, task("o", "w", 9)})
+	d.Submit([]*lifecycle.Delivery{s[1].Event, s[4].Event, s[2].Event, task("o", "w", 9)})
 	runs, batches := next(t, d)
 	require.ElementsMatch(t, []string{"1", "4", "2", "9"}, batches, "who failed with others runs alone, and so does a last run")
 	for _, a := range runs {
@@ -149,7 +149,7 @@ func TestAskedAgainTogether(t *testing.T) {
 	again := lifecycle.Item{Decision: lifecycle.Again, Delay: -1}
 	d.Report(0,
 		[]lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Items: []lifecycle.Item{again, again, again}}}})
-	var batch []*events.Event
+	var batch []*lifecycle.Delivery
 	for _, s := range l.take() {
 		require.Equal(t, lifecycle.Retry, s.Outcome.Verdict)
 		s.Event.Attempt++
@@ -221,7 +221,7 @@ func TestLostThreadOfABatch(t *testing.T) {
 		require.Equal(t, lifecycle.Retry, x.Outcome.Verdict)
 		require.Equal(t, events.ReasonCrash, x.Outcome.Failure.Reason)
 		x.Event.Attempt++
-		d.Submit([]*events.Event{x.Event})
+		d.Submit([]*lifecycle.Delivery{x.Event})
 	}
 	runs, batches := next(t, d)
 	require.Len(t, batches, 2)
@@ -321,7 +321,7 @@ func TestSplitWhileGathering(t *testing.T) {
 	seen := map[string]bool{}
 	for _, a := range runs {
 		for _, e := range a.Batch {
-			require.Same(t, in.Of(e), a.Worker)
+			require.Same(t, in.Of(&e.Event), a.Worker)
 			require.False(t, seen[e.ID])
 			seen[e.ID] = true
 		}
@@ -358,7 +358,7 @@ func TestBatchesAreBounded(t *testing.T) {
 // TestManyBatchesGather: the events that gather take at most half of their owner's room, however many workers it has.
 func TestManyBatchesGather(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 40})
-	var all []*events.Event
+	var all []*lifecycle.Delivery
 	for i := range 30 {
 		name := fmt.Sprint("w", i)
 		d.Install(workers.Only(batcher("o", name, 100, time.Minute)))

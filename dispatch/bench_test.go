@@ -37,7 +37,7 @@ func benchmark(b *testing.B, owners, batch int) {
 		d.Install(workers.Only(worker(fmt.Sprint("owner", i), "w")))
 		learn(b, d, 0, fmt.Sprint("owner", i), "w", 20*time.Microsecond)
 	}
-	all := make([]*events.Event, max(owners, 4096))
+	all := make([]*lifecycle.Delivery, max(owners, 4096))
 	for i := range all {
 		all[i] = task(fmt.Sprint("owner", i*7919%owners), "w", i)
 	}

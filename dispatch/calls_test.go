@@ -13,14 +13,14 @@ import (
 )
 
 // calling has a run call a worker of its owner. The caller says when the call is over.
-func calling(t *testing.T, d *Dispatcher, from *lifecycle.Attempt, worker string) (*events.Event, *caller) {
+func calling(t *testing.T, d *Dispatcher, from *lifecycle.Attempt, worker string) (*lifecycle.Delivery, *caller) {
 	t.Helper()
 	s, err := new(events.ServiceTree).Begin(from.Event.Service, from.Worker.Name, events.ServiceTarget{Worker: worker}, "")
 	require.NoError(t, err)
 	e, c := direct(from.Worker.Owner, worker)
 	e.Kind, e.Service = events.Task, s
 	d.Calling(from, true)
-	d.Submit([]*events.Event{e})
+	d.Submit([]*lifecycle.Delivery{e})
 	return e, c
 }
 
@@ -133,7 +133,7 @@ func TestCallsOfOneRun(t *testing.T) {
 	d.Install(workers.Only(worker("o", "w")))
 	d.Submit(tasks("o", "w", 1))
 	root := d.Next(0, 1)[0]
-	var list []*events.Event
+	var list []*lifecycle.Delivery
 	for range 3 {
 		e, _ := calling(t, d, root, "w")
 		list = append(list, e)
@@ -198,7 +198,7 @@ func TestCallsOfAnEventThatRunsAlone(t *testing.T) {
 		d.Submit(tasks("o", "w", 2))
 		before := d.Next(0, 1)[0]
 		early, _ := calling(t, d, before, "w")
-		d.Submit([]*events.Event{crashed("bad", 7, 2)})
+		d.Submit([]*lifecycle.Delivery{crashed("bad", 7, 2)})
 		require.Equal(t, clearing, d.quarantine.phase)
 		called := d.Next(0, 64)
 		require.Len(t, called, 1)

@@ -28,16 +28,17 @@ func (c *caller) failed(t *testing.T) *events.Failure {
 	return c.replies[0].Failure
 }
 
-func direct(owner, worker string) (*events.Event, *caller) {
+func direct(owner, worker string) (*lifecycle.Delivery, *caller) {
 	c := &caller{}
-	return &events.Event{Kind: events.Fetch, Owner: owner, Worker: worker, ID: "d", Attempt: 1, Caller: c}, c
+	return &lifecycle.Delivery{Event: events.Event{Kind: events.Fetch, Owner: owner, Worker: worker, ID: "d"},
+		Runs: events.Runs{Attempt: 1}, Caller: c}, c
 }
 
 func TestDirectEventRuns(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1})
 	d.Install(workers.Only(worker("o", "w")))
 	e, c := direct("o", "w")
-	d.Submit([]*events.Event{e, task("o", "w", 1)})
+	d.Submit([]*lifecycle.Delivery{e, task("o", "w", 1)})
 	batch := d.Next(0, 1)
 	require.Same(t, e, batch[0].Event, "it waits in its owner's queue as others do")
 	d.Report(0, []lifecycle.Report{{Attempt: batch[0], Reply: &events.Reply{Status: 201}}})
@@ -69,7 +70,7 @@ func TestDirectEventFails(t *testing.T) {
 			events.ReasonCrash},
 	} {
 		e, caller := direct("o", "w")
-		d.Submit([]*events.Event{e})
+		d.Submit([]*lifecycle.Delivery{e})
 		batch := d.Next(0, 1)
 		require.Len(t, batch, 1, name)
 		d.Report(0, []lifecycle.Report{{Attempt: batch[0], End: &c.end}})
@@ -88,7 +89,7 @@ func TestDirectEventIsRefused(t *testing.T) {
 	late, lc := direct("o", "w")
 	late.Kind, late.Deadline = events.Task, time.Now().Add(-time.Second)
 	handler, hc := direct("o", "w")
-	d.Submit([]*events.Event{e, late, handler})
+	d.Submit([]*lifecycle.Delivery{e, late, handler})
 	require.Equal(t, events.ReasonNoWorker, c.failed(t).Reason)
 	require.Equal(t, events.ReasonExpired, lc.failed(t).Reason)
 	require.Contains(t, lc.failed(t).Message, late.Deadline.UTC().Format(time.RFC3339))
@@ -105,7 +106,7 @@ func TestDirectEventOfABusyOwner(t *testing.T) {
 	d.Submit(tasks("o", "w", 6))
 	require.Len(t, l.take(), 2, "two are parked")
 	e, c := direct("o", "w")
-	d.Submit([]*events.Event{e})
+	d.Submit([]*lifecycle.Delivery{e})
 	f := c.failed(t)
 	require.Equal(t, events.ReasonUnavailable, f.Reason)
 	require.Equal(t, 503, f.Reason.Status())
@@ -116,7 +117,7 @@ func TestDirectEventOfABusyOwner(t *testing.T) {
 	s := l.take()
 	require.Equal(t, lifecycle.Park, s[len(s)-1].Order, "it goes behind the parked ones")
 	e, c = direct("o", "w")
-	d.Submit([]*events.Event{e})
+	d.Submit([]*lifecycle.Delivery{e})
 	require.Empty(t, c.replies)
 	require.Equal(t, 4, d.Stats().Queued)
 }
@@ -129,12 +130,12 @@ func TestDirectEventRunsWhileDraining(t *testing.T) {
 	d.Install(workers.Only(one))
 	d.SetProcesses(2)
 	started, startedCall := direct("o", "one")
-	d.Submit([]*events.Event{started})
+	d.Submit([]*lifecycle.Delivery{started})
 	running := d.Next(0, 1)
 	require.Len(t, running, 1)
 
 	waits, waitsCall := direct("o", "one") // for the limit of its worker
-	d.Submit([]*events.Event{waits, task("o", "one", 1)})
+	d.Submit([]*lifecycle.Delivery{waits, task("o", "one", 1)})
 	d.Drain()
 	require.Len(t, l.take(), 1, "the event of the stream goes back")
 	d.Report(0, []lifecycle.Report{notStarted(running[0])})
@@ -146,7 +147,7 @@ func TestDirectEventRunsWhileDraining(t *testing.T) {
 	}
 	require.Equal(t, []int{1, 1}, []int{startedCall.ends, waitsCall.ends})
 	late, lateCall := direct("o", "one") // a request that was on its way
-	d.Submit([]*events.Event{late})
+	d.Submit([]*lifecycle.Delivery{late})
 	report(d, 0, time.Millisecond, d.Next(0, 1))
 	require.Equal(t, 1, lateCall.ends)
 	require.Empty(t, l.take())

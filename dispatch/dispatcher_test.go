@@ -78,12 +78,12 @@ func worker(owner, name string) *workers.Worker {
 	return &workers.Worker{Owner: owner, Name: name, Version: "1-abc", Number: 1, Handlers: events.Kinds[:]}
 }
 
-func task(owner, worker string, n int) *events.Event {
-	return &events.Event{Kind: events.Task, Owner: owner, Worker: worker, ID: fmt.Sprint(n), Attempt: 1,
-		ReplyTo: "_INBOX.x"}
+func task(owner, worker string, n int) *lifecycle.Delivery {
+	return &lifecycle.Delivery{Event: events.Event{Kind: events.Task, Owner: owner, Worker: worker,
+		ID: fmt.Sprint(n), ReplyTo: "_INBOX.x"}, Runs: events.Runs{Attempt: 1}}
 }
 
-func tasks(owner, worker string, n int) (batch []*events.Event) {
+func tasks(owner, worker string, n int) (batch []*lifecycle.Delivery) {
 	for i := range n {
 		batch = append(batch, task(owner, worker, i))
 	}
@@ -124,7 +124,7 @@ func engage(d *Dispatcher) {
 
 // learn runs one event of the worker on the thread, so that its cost is known and it is warm there.
 func learn(t testing.TB, d *Dispatcher, thread int, owner, name string, cpu time.Duration) {
-	d.Submit([]*events.Event{task(owner, name, -1)})
+	d.Submit([]*lifecycle.Delivery{task(owner, name, -1)})
 	engage(d)
 	batch := d.Next(thread, 1)
 	require.Len(t, batch, 1)
@@ -138,7 +138,7 @@ func TestEventRuns(t *testing.T) {
 	require.Nil(t, d.Next(0, 64))
 	e := task("o", "w", 7)
 	e.Attempt = 3
-	d.Submit([]*events.Event{e})
+	d.Submit([]*lifecycle.Delivery{e})
 	require.Equal(t, []int{0}, l.takeWoken())
 
 	batch := d.Next(0, 64)
@@ -177,7 +177,7 @@ func TestFailureReply(t *testing.T) {
 	for _, replyTo := range []string{"_INBOX.x", ""} {
 		e := task("o", "w", 1)
 		e.ReplyTo = replyTo
-		d.Submit([]*events.Event{e})
+		d.Submit([]*lifecycle.Delivery{e})
 		a := d.Next(0, 1)[0]
 		d.Report(0,
 			[]lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Failure: events.Fail(events.ReasonException,
@@ -207,7 +207,7 @@ func TestNotRun(t *testing.T) {
 	nobody.Kind = events.Fetch
 	fetch := task("o", "w", 3)
 	fetch.Kind = events.Fetch
-	d.Submit([]*events.Event{late, nobody, fetch, task("o", "other", 4)})
+	d.Submit([]*lifecycle.Delivery{late, nobody, fetch, task("o", "other", 4)})
 	s := l.take()
 	require.Len(t, s, 4)
 	for i, want := range []struct {
@@ -238,7 +238,7 @@ func TestRetriedComesFirst(t *testing.T) {
 
 	again7, again8 := task("o", "w", 7), task("o", "w", 8)
 	again7.Attempt, again8.Attempt = 2, 2
-	d.Submit([]*events.Event{again7, task("o", "w", 9), again8})
+	d.Submit([]*lifecycle.Delivery{again7, task("o", "w", 9), again8})
 	d.Report(0, []lifecycle.Report{notStarted(batch[0]), notStarted(batch[1])})
 	require.Empty(t, l.take(), "what was not started stays here")
 	require.Equal(t, []string{"0", "1", "7", "8", "2", "9"}, ids(d.Next(0, 64)))
@@ -264,7 +264,7 @@ func TestPins(t *testing.T) {
 	for pin, want := range map[string]string{"": "2-x", "1": "1-x", "1-x": "1-x", "2": "2-x", "old": "1-x"} {
 		e := task("o", "w", 1)
 		e.Version = pin
-		d.Submit([]*events.Event{e})
+		d.Submit([]*lifecycle.Delivery{e})
 		batch := d.Next(0, 64)
 		require.Equal(t, want, batch[0].Worker.Version)
 		report(d, 0, 1, batch)
@@ -272,7 +272,7 @@ func TestPins(t *testing.T) {
 	l.take()
 	e := task("o", "w", 1)
 	e.Version = "3-x"
-	d.Submit([]*events.Event{e})
+	d.Submit([]*lifecycle.Delivery{e})
 	require.Equal(t, events.ReasonNoWorker, l.take()[0].Outcome.Failure.Reason)
 }
 
@@ -327,7 +327,7 @@ func TestParkAndRoom(t *testing.T) {
 
 	retried := task("o", "w", 50)
 	retried.Attempt = 2
-	d.Submit([]*events.Event{retried})
+	d.Submit([]*lifecycle.Delivery{retried})
 	require.Empty(t, l.take(), "a retried event is held already")
 
 	next := func() { // one event of o leaves the queue
@@ -411,7 +411,7 @@ func TestDeadlineWhileQueued(t *testing.T) {
 			if i == 0 {
 				e.Kind = events.Fetch
 			}
-			d.Submit([]*events.Event{e})
+			d.Submit([]*lifecycle.Delivery{e})
 		}
 		time.Sleep(time.Second + expiryStep)
 		synctest.Wait()
@@ -442,7 +442,7 @@ func TestMetrics(t *testing.T) {
 	d.Wire(l, l)
 	d.Install(workers.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", time.Microsecond)
-	d.Submit([]*events.Event{task("o", "w", 1), task("o", "nobody", 2), task("o", "w", 3)})
+	d.Submit([]*lifecycle.Delivery{task("o", "w", 1), task("o", "nobody", 2), task("o", "w", 3)})
 	a := d.Next(0, 1)[0]
 	d.Report(0,
 		[]lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, Warm: true,
@@ -495,7 +495,7 @@ func TestWorkersAreCounted(t *testing.T) {
 		t.Helper()
 		runs++
 		d.Install(workers.Only(worker(owner, name)))
-		d.Submit([]*events.Event{task(owner, name, runs)})
+		d.Submit([]*lifecycle.Delivery{task(owner, name, runs)})
 		a := d.Next(0, 1)[0]
 		d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true, NoRetry: true, Failure: failure}}})
 	}
@@ -522,7 +522,7 @@ func TestWorkersAreCounted(t *testing.T) {
 	require.Equal(t, []any{"good", "w", uint64(3), uint64(3), uint64(3), WorkerOffline},
 		[]any{busy[0].Owner, busy[0].Worker, busy[0].Ended, busy[0].Failed, busy[0].Duration.Count, busy[0].State})
 	require.False(t, busy[0].Last.IsZero())
-	d.Submit([]*events.Event{task("good", "w", 1000)})
+	d.Submit([]*lifecycle.Delivery{task("good", "w", 1000)})
 	a := d.Next(0, 1)[0]
 	require.Equal(t, WorkerActive, BusyWorkers(d, "", "", 1).Workers[0].State)
 	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true}}})

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
@@ -20,7 +19,7 @@ type room struct {
 	n     int
 }
 
-func returned(e *events.Event) lifecycle.Settlement {
+func returned(e *lifecycle.Delivery) lifecycle.Settlement {
 	return lifecycle.Settlement{Event: e, Order: lifecycle.Return}
 }
 
@@ -51,7 +50,7 @@ func (c leaseCall) call(l Leases) {
 // observed calls the observers. The lock must not be held. Without observers each method costs one load.
 type observed struct{ *lifecycle.Observers }
 
-func (o observed) queued(batch []*events.Event) {
+func (o observed) queued(batch []*lifecycle.Delivery) {
 	for _, one := range o.All() {
 		for _, e := range batch {
 			if e.Direct() {

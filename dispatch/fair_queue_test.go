@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -38,7 +38,7 @@ func modelOwner(i int, warm threadSet) *owner {
 	v := newVersion(&workers.Worker{Version: "1-a"})
 	v.warm = warm
 	o := &owner{name: fmt.Sprint(i), credit: quantum, quantum: quantum}
-	o.queue.pushBack(item{event: &events.Event{}, route: &route{split: split{base: v}, versions: []*version{v}}})
+	o.queue.pushBack(item{event: &lifecycle.Delivery{}, route: &route{split: split{base: v}, versions: []*version{v}}})
 	return o
 }
 
@@ -170,17 +170,17 @@ func TestTurnsForward(t *testing.T) {
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q queue
-		var want []*events.Event
+		var want []*lifecycle.Delivery
 		t.Repeat(map[string]func(*rapid.T){
 			"back": func(*rapid.T) {
-				e := &events.Event{}
+				e := &lifecycle.Delivery{}
 				q.pushBack(item{event: e})
 				want = append(want, e)
 			},
 			"front": func(*rapid.T) {
-				e := &events.Event{}
+				e := &lifecycle.Delivery{}
 				q.pushFront(item{event: e})
-				want = append([]*events.Event{e}, want...)
+				want = append([]*lifecycle.Delivery{e}, want...)
 			},
 			"pop": func(t *rapid.T) {
 				if len(want) == 0 {
@@ -191,8 +191,8 @@ func TestQueue(t *testing.T) {
 				want = want[1:]
 			},
 			"filter": func(t *rapid.T) {
-				drop := make(map[*events.Event]bool)
-				var kept []*events.Event
+				drop := make(map[*lifecycle.Delivery]bool)
+				var kept []*lifecycle.Delivery
 				for _, e := range want {
 					if drop[e] = rapid.Bool().Draw(t, "drop"); !drop[e] {
 						kept = append(kept, e)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // gate lets events start, or has them wait until a run ends. A new rule about when events may start is a new gate. All
@@ -20,7 +21,7 @@ type gate interface {
 // d.mu must be held.
 type filter interface {
 	// refuse returns why the event is not run, or nil.
-	refuse(e *events.Event, now time.Time) *events.Failure
+	refuse(e *lifecycle.Delivery, now time.Time) *events.Failure
 }
 
 // gates are all rules about single events. Each owns its state. They are called by their types: every event passes
@@ -51,7 +52,7 @@ func (g *gates) ended(r *run, fx *effects) {
 }
 
 // refuse returns why the event is not run, or nil, and its version.
-func (g *gates) refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure) {
+func (g *gates) refuse(e *lifecycle.Delivery, r *route, now time.Time) (*version, *events.Failure) {
 	v, f := refuse(e, r, now)
 	if f == nil && len(g.bans.of) > 0 {
 		f = g.bans.refuse(e, now)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -71,7 +72,7 @@ func TestWorkerLimitAdmits(t *testing.T) {
 	r.versions, r.split = []*version{v}, split{base: v}
 	var fx effects
 	l.limit(r, &fx)
-	it := item{event: &events.Event{}, route: r}
+	it := item{event: &lifecycle.Delivery{}, route: r}
 	require.True(t, l.admit(&it))
 	x := &run{owner: o, route: r}
 	l.started(x)
@@ -95,7 +96,9 @@ func TestBansRefuse(t *testing.T) {
 	var b bans
 	now := time.Unix(1_000_000, 0)
 	w := &workers.Worker{Owner: "o", Name: "w"}
-	e, other := &events.Event{Owner: "o", Worker: "w"}, &events.Event{Owner: "o", Worker: "v"}
+	e, other := &lifecycle.Delivery{Event: events.Event{Owner: "o",
+		Worker: "w"}}, &lifecycle.Delivery{Event: events.Event{Owner: "o",
+		Worker: "v"}}
 	require.Nil(t, b.refuse(e, now))
 	b.lost(w, now, now)
 	require.Equal(t, events.ReasonCrash, b.refuse(e, now).Reason)
@@ -115,14 +118,15 @@ func TestBansRefuse(t *testing.T) {
 func TestTrialsRefuse(t *testing.T) {
 	var tr trials
 	now := time.Unix(1_000_000, 0)
-	a := &events.Event{Owner: "a", Worker: "w", Caller: &caller{}}
-	b := &events.Event{Owner: "b", Worker: "w", Caller: &caller{}}
+	a := &lifecycle.Delivery{Event: events.Event{Owner: "a", Worker: "w"}, Caller: &caller{}}
+	b := &lifecycle.Delivery{Event: events.Event{Owner: "b", Worker: "w"}, Caller: &caller{}}
 	for _, owner := range []string{"a", "b"} {
 		tr.add(Suspect{Owner: owner, Worker: "w"}, now)
 	}
 	require.Nil(t, tr.refuse(a, now))
 	require.Equal(t, trialFor, tr.refuse(b, now).RetryAfter)
-	require.Nil(t, tr.refuse(&events.Event{Owner: "b", Worker: "w"}, now), "an event of the stream")
+	require.Nil(t, tr.refuse(&lifecycle.Delivery{Event: events.Event{Owner: "b",
+		Worker: "w"}}, now), "an event of the stream")
 	require.Nil(t, tr.refuse(b, now.Add(trialFor)), "a is free")
 	require.EqualValues(t, 1, tr.refused)
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // gathering is a batch that is not complete.
@@ -34,7 +34,7 @@ func (a *gatherer) batchSize(o *owner, v *version) int {
 }
 
 // weight is how many bytes of a batch an event takes.
-func weight(e *events.Event) int {
+func weight(e *lifecycle.Delivery) int {
 	n := len(e.Body)
 	for name, values := range e.Header {
 		for _, value := range values {

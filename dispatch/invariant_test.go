@@ -21,8 +21,8 @@ type machine struct {
 	l       *ledger
 	held    [][]*lifecycle.Attempt // per thread
 	asleep  threadSet              // threads that got nothing and were not woken
-	settled map[*events.Event]bool
-	watched []*events.Event // that the settler has to submit again
+	settled map[*lifecycle.Delivery]bool
+	watched []*lifecycle.Delivery // that the settler has to submit again
 	sent    int
 	n       int
 	leases  map[string]*leaseOf // by owner/worker
@@ -118,7 +118,7 @@ func (m *machine) processes(t *rapid.T) { m.d.SetProcesses(rapid.IntRange(1, 3).
 // watch submits again what was to be watched.
 func (m *machine) watch(t *rapid.T) {
 	n := rapid.IntRange(0, len(m.watched)).Draw(t, "n")
-	var batch []*events.Event
+	var batch []*lifecycle.Delivery
 	for _, e := range m.watched[:n] {
 		e.Watched = true
 		batch = append(batch, e)
@@ -156,7 +156,7 @@ func (m *machine) remove(t *rapid.T) {
 }
 
 func (m *machine) submit(t *rapid.T) {
-	var batch []*events.Event
+	var batch []*lifecycle.Delivery
 	for range rapid.IntRange(1, 12).Draw(t, "n") {
 		e := task(m.owner(t), rapid.SampledFrom([]string{"v", "w"}).Draw(t, "worker"), m.sent)
 		e.Attempt = rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "attempt")
@@ -205,7 +205,7 @@ func (m *machine) call(t *rapid.T) {
 	m.calls[from]++
 	m.asleep &^= 1 << thread // it calls Next soon
 	m.d.Calling(from, true)
-	m.d.Submit([]*events.Event{e})
+	m.d.Submit([]*lifecycle.Delivery{e})
 }
 
 // callingOn is how many runs of a thread wait for calls.
@@ -303,7 +303,7 @@ func (m *machine) checkBatch(t *rapid.T, r *run) {
 type directCall struct {
 	m       *machine
 	t       *rapid.T
-	event   *events.Event
+	event   *lifecycle.Delivery
 	replies int
 	end     func() // nil = nothing follows
 }
@@ -329,7 +329,7 @@ func (m *machine) expire(t *rapid.T) {
 }
 
 // startOf is when an event that a thread has was started.
-func startOf(m *machine, e *events.Event) time.Time {
+func startOf(m *machine, e *lifecycle.Delivery) time.Time {
 	for _, h := range m.held {
 		for _, a := range h {
 			if a.Event == e {
@@ -505,8 +505,9 @@ func TestInvariants(t *testing.T) {
 		background := rapid.IntRange(0, 4).Draw(rt, "background")
 		d, l := newDispatcher(t, Config{Threads: 3, Background: background, Slots: 4, OwnerMaxRunning: 5, OwnerMaxQueued: 8,
 			Rand: half})
-		m := &machine{d: d, l: l, held: make([][]*lifecycle.Attempt, 3+background), settled: make(map[*events.Event]bool),
-			called: make(map[string]bool), calls: make(map[*lifecycle.Attempt]int), leases: make(map[string]*leaseOf)}
+		m := &machine{d: d, l: l, held: make([][]*lifecycle.Attempt, 3+background),
+			settled: make(map[*lifecycle.Delivery]bool),
+			called:  make(map[string]bool), calls: make(map[*lifecycle.Attempt]int), leases: make(map[string]*leaseOf)}
 		m.lessee = d.SetLeases(m)
 		for range 6 {
 			m.install(rt)

@@ -14,15 +14,15 @@ import (
 // witness notes what it sees.
 type witness struct{ saw []string }
 
-func (w *witness) note(what string, e *events.Event) {
+func (w *witness) note(what string, e *lifecycle.Delivery) {
 	w.saw = append(w.saw, fmt.Sprintf("%s %s", what, e.ID))
 }
 
-func (w *witness) Delivered(e *events.Event)    { w.note("delivered", e) }
-func (w *witness) Queued(e *events.Event)       { w.note("queued", e) }
-func (w *witness) Started(a *lifecycle.Attempt) { w.note("started", a.Event) }
-func (w *witness) Replied(r *lifecycle.Report)  { w.note("replied", r.Attempt.Event) }
-func (w *witness) Ended(r *lifecycle.Report)    { w.note("ended", r.Attempt.Event) }
+func (w *witness) Delivered(e *lifecycle.Delivery) { w.note("delivered", e) }
+func (w *witness) Queued(e *lifecycle.Delivery)    { w.note("queued", e) }
+func (w *witness) Started(a *lifecycle.Attempt)    { w.note("started", a.Event) }
+func (w *witness) Replied(r *lifecycle.Report)     { w.note("replied", r.Attempt.Event) }
+func (w *witness) Ended(r *lifecycle.Report)       { w.note("ended", r.Attempt.Event) }
 func (w *witness) Settled(s *lifecycle.Settlement) {
 	w.note("settled "+s.String(), s.Event)
 }
@@ -38,11 +38,11 @@ func TestObserver(t *testing.T) {
 	e, _ := direct("o", "w")
 	stored := task("o", "w", 7)
 	stored.ID = "s"
-	d.Submit([]*events.Event{e})
+	d.Submit([]*lifecycle.Delivery{e})
 	d.Report(0, []lifecycle.Report{{Attempt: d.Next(0, 1)[0], Reply: &events.Reply{Status: 200}}})
 	require.Equal(t, []string{"delivered d", "queued d", "started d", "replied d", "settled none d"}, w.saw)
 	w.saw = nil
-	d.Submit([]*events.Event{stored})
+	d.Submit([]*lifecycle.Delivery{stored})
 	a := d.Next(0, 1)[0]
 	d.Report(0, []lifecycle.Report{{Attempt: a, Reply: &events.Reply{}, End: &lifecycle.End{Started: true}}})
 	require.Equal(t, []string{"queued s", "started s", "replied s", "ended s", "settled ack s"}, w.saw)
@@ -50,6 +50,6 @@ func TestObserver(t *testing.T) {
 	w.saw = nil
 	observers.Remove(w)
 	require.Empty(t, observers.All())
-	d.Submit([]*events.Event{stored})
+	d.Submit([]*lifecycle.Delivery{stored})
 	require.Empty(t, w.saw)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
@@ -22,7 +21,7 @@ type clock struct {
 func (c *clock) turn(t *testing.T) (took time.Duration) {
 	batch := c.d.Next(0, 64)
 	require.NotEmpty(t, batch)
-	var again []*events.Event
+	var again []*lifecycle.Delivery
 	for _, a := range batch {
 		o := a.Event.Owner
 		c.used[o] += c.cpu[o]

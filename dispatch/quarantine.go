@@ -29,22 +29,22 @@ const (
 // only a crash then, which no other event can have caused, makes it dead.
 type quarantine struct {
 	b        *backlog
-	suspects queue                      // not watched yet
-	ready    queue                      // watched: to be started next
-	watched  int                        // suspects that are being recorded, ready or running
-	most     int                        // limit of watched
-	noted    map[*events.Event]struct{} // watched or about to be, and not yet running
+	suspects queue                            // not watched yet
+	ready    queue                            // watched: to be started next
+	watched  int                              // suspects that are being recorded, ready or running
+	most     int                              // limit of watched
+	noted    map[*lifecycle.Delivery]struct{} // watched or about to be, and not yet running
 
 	calls queue // service calls that start in any phase
 
 	waiting queue // must run alone
 	phase   phase
-	event   *events.Event // it runs alone, or is about to
-	started bool          // a thread has it
-	since   time.Time     // when the delay of others began
-	due     time.Time     // when the phase ends by itself
-	free    time.Time     // no event runs alone before this time
-	alone   uint64        // how many ran alone, for the metrics
+	event   *lifecycle.Delivery // it runs alone, or is about to
+	started bool                // a thread has it
+	since   time.Time           // when the delay of others began
+	due     time.Time           // when the phase ends by itself
+	free    time.Time           // no event runs alone before this time
+	alone   uint64              // how many ran alone, for the metrics
 }
 
 // phase says whether other events may start while one must run alone.
@@ -80,7 +80,7 @@ func patience(crashes int) time.Duration {
 }
 
 // suspect takes an event during whose run a process died.
-func (q *quarantine) suspect(e *events.Event, now time.Time, fx *effects) {
+func (q *quarantine) suspect(e *lifecycle.Delivery, now time.Time, fx *effects) {
 	it := item{event: e, since: now}
 	switch {
 	case e.Watched && q.phase == noting && q.event == e:
@@ -145,7 +145,7 @@ func (q *quarantine) admit(now time.Time, fx *effects) {
 }
 
 // mayStart reports whether the owner and the worker of e may have one more running, counting those about to start.
-func (q *quarantine) mayStart(e *events.Event, fx *effects) bool {
+func (q *quarantine) mayStart(e *lifecycle.Delivery, fx *effects) bool {
 	o, r := q.b.owners[e.Owner], routeOf(q.b.owners, e)
 	if o == nil || r == nil {
 		return true // refused later
@@ -184,7 +184,7 @@ func (q *quarantine) isolate(now time.Time, fx *effects) {
 }
 
 // unqueue takes the first event of a queue. It returns nil when the event is refused and settled.
-func (q *quarantine) unqueue(from *queue, now time.Time, fx *effects) *events.Event {
+func (q *quarantine) unqueue(from *queue, now time.Time, fx *effects) *lifecycle.Delivery {
 	e := from.popFront().event
 	defer q.unsuspect(from, e, fx)
 	if v, f := q.b.gates.refuse(e, routeOf(q.b.owners, e), now); f != nil {
@@ -196,7 +196,7 @@ func (q *quarantine) unqueue(from *queue, now time.Time, fx *effects) *events.Ev
 
 // unsuspect updates the counts after e left that queue of the quarantine. Until it is watched, an event takes room of
 // its owner.
-func (q *quarantine) unsuspect(from *queue, e *events.Event, fx *effects) {
+func (q *quarantine) unsuspect(from *queue, e *lifecycle.Delivery, fx *effects) {
 	q.b.queued--
 	if from == &q.ready || from == &q.calls {
 		return
@@ -209,9 +209,9 @@ func (q *quarantine) unsuspect(from *queue, e *events.Event, fx *effects) {
 }
 
 // note has the settler record that e is about to run, as the order says, and submit it again.
-func (q *quarantine) note(e *events.Event, order lifecycle.Order, fx *effects) {
+func (q *quarantine) note(e *lifecycle.Delivery, order lifecycle.Order, fx *effects) {
 	if q.noted == nil {
-		q.noted = make(map[*events.Event]struct{})
+		q.noted = make(map[*lifecycle.Delivery]struct{})
 	}
 	q.noted[e] = struct{}{}
 	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Order: order})
@@ -241,14 +241,14 @@ func (q *quarantine) release(now time.Time) {
 }
 
 // refused returns the settlement of an event that is not run.
-func (q *quarantine) refused(e *events.Event, v *version, f *events.Failure, now time.Time) lifecycle.Settlement {
+func (q *quarantine) refused(e *lifecycle.Delivery, v *version, f *events.Failure, now time.Time) lifecycle.Settlement {
 	q.left(e, now)
 	return q.b.refused(e, v, f)
 }
 
 // left must be called before a verdict on an event of the quarantine, which leaves it: a watched one, or any other that
 // may be.
-func (q *quarantine) left(e *events.Event, now time.Time) {
+func (q *quarantine) left(e *lifecycle.Delivery, now time.Time) {
 	if !e.Watched {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // crashed is an event around which so many processes died.
-func crashed(owner string, n, crashes int) *events.Event {
+func crashed(owner string, n, crashes int) *lifecycle.Delivery {
 	e := task(owner, "w", n)
 	e.Attempt, e.Crashes = crashes+1, crashes
 	return e
@@ -21,7 +21,7 @@ func crashed(owner string, n, crashes int) *events.Event {
 
 // watchAll submits again what the ledger was asked to watch, and returns it.
 func watchAll(d *Dispatcher, l *ledger) (batch []lifecycle.Settlement) {
-	var again []*events.Event
+	var again []*lifecycle.Delivery
 	for _, s := range l.take() {
 		if s.Order == lifecycle.Watch || s.Order == lifecycle.WatchAlone {
 			s.Event.Watched = true
@@ -38,7 +38,7 @@ func TestSuspectsAreWatchedFirst(t *testing.T) {
 	d.Install(workers.Only(worker("o", "w")))
 	learn(t, d, 0, "o", "w", 20*time.Microsecond)
 	l.take()
-	var batch []*events.Event
+	var batch []*lifecycle.Delivery
 	for i := range 20 {
 		batch = append(batch, crashed("o", i, 1))
 	}
@@ -74,7 +74,7 @@ func TestTwoCrashesRunAlone(t *testing.T) {
 		d.Install(workers.Only(worker("o", "w")))
 		d.Submit(tasks("o", "w", 1))
 		before := d.Next(0, 1)
-		d.Submit([]*events.Event{crashed("bad", 7, 2), crashed("o", 8, 2), crashed("o", 9, 2)})
+		d.Submit([]*lifecycle.Delivery{crashed("bad", 7, 2), crashed("o", 8, 2), crashed("o", 9, 2)})
 		l.take()
 		d.Submit(tasks("o", "w", 5))
 		require.Empty(t, d.Next(0, 64), "nothing starts any more")
@@ -112,7 +112,7 @@ func TestTwoCrashesRunAlone(t *testing.T) {
 		e := crashed("o", 10, 3)
 		e.CrashedAlone, e.Kind = true, events.Fetch
 		l.take()
-		d.Submit([]*events.Event{e})
+		d.Submit([]*lifecycle.Delivery{e})
 		s := l.take()[0]
 		require.Equal(t, lifecycle.Dead, s.Outcome.Verdict, "a dead letter, fetch or not")
 		require.Equal(t, events.ReasonCrash, s.Outcome.Failure.Reason)
@@ -128,7 +128,7 @@ func TestAloneIsBounded(t *testing.T) {
 		d.Install(workers.Only(worker("o", "w")))
 		d.Submit(tasks("o", "w", 1))
 		long := d.Next(0, 1)
-		d.Submit([]*events.Event{crashed("o", 8, 3)})
+		d.Submit([]*lifecycle.Delivery{crashed("o", 8, 3)})
 		time.Sleep(2*aloneFor - time.Millisecond)
 		synctest.Wait()
 		require.Empty(t, l.take())
@@ -155,14 +155,14 @@ func TestAloneIsBounded(t *testing.T) {
 		report(d, 0, time.Millisecond, nil)
 		time.Sleep(time.Minute)
 		late := crashed("o", 9, 2)
-		d.Submit([]*events.Event{late})
+		d.Submit([]*lifecycle.Delivery{late})
 		time.Sleep(2*aloneFor + 2*time.Millisecond)
 		synctest.Wait()
 		l.take()
 		d.Submit(tasks("o", "w", 1))
 		require.NotEmpty(t, d.Next(0, 64))
 		late.Watched = true
-		d.Submit([]*events.Event{late})
+		d.Submit([]*lifecycle.Delivery{late})
 		require.Equal(t, lifecycle.Return, l.take()[0].Order)
 	})
 }
@@ -174,7 +174,7 @@ func TestQuarantineDrainsAndExpires(t *testing.T) {
 	d.Next(0, 1)
 	soon := crashed("o", 1, 2)
 	soon.Deadline = time.Now().Add(time.Millisecond)
-	d.Submit([]*events.Event{soon, crashed("o", 2, 2)})
+	d.Submit([]*lifecycle.Delivery{soon, crashed("o", 2, 2)})
 	l.take()
 	d.lockedAt(time.Now().Add(aloneFor/2), d.expire)
 	s := l.take()
@@ -195,7 +195,7 @@ func TestInterruptedEventsGetAnIsolate(t *testing.T) {
 	d.Install(workers.Only(worker("o", "w")))
 	e := task("o", "w", 1)
 	for n := range 4 {
-		d.Submit([]*events.Event{e})
+		d.Submit([]*lifecycle.Delivery{e})
 		a := d.Next(0, 1)[0]
 		require.Equal(t, n >= ownAfter, a.Own)
 		d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Interrupted: true, Started: true}}})
@@ -210,7 +210,7 @@ func TestSuspectsThatMustWaitAreNotWatched(t *testing.T) {
 	d.Install(workers.Only(worker("a", "w")))
 	d.Install(workers.Only(worker("b", "w")))
 	d.Install(workers.Only(worker("c", "w")))
-	d.Submit([]*events.Event{crashed("a", 1, 1), crashed("a", 2, 1), crashed("b", 3, 1), crashed("c", 4, 1)})
+	d.Submit([]*lifecycle.Delivery{crashed("a", 1, 1), crashed("a", 2, 1), crashed("b", 3, 1), crashed("c", 4, 1)})
 	first := watchAll(d, l)
 	require.Len(t, first, 2, "one of each owner, and as many as there are slots")
 	require.Equal(t, []string{"1", "3"}, []string{first[0].Event.ID, first[1].Event.ID})
@@ -225,12 +225,12 @@ func TestSuspectsThatMustWaitAreNotWatched(t *testing.T) {
 func TestSuspectsMakeRoom(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxQueued: 16})
 	d.Install(workers.Only(worker("o", "w")))
-	parked := func(n, crashes int) *events.Event {
+	parked := func(n, crashes int) *lifecycle.Delivery {
 		e := crashed("o", n, crashes)
 		e.Parked = true
 		return e
 	}
-	var batch []*events.Event
+	var batch []*lifecycle.Delivery
 	for i := range 9 {
 		batch = append(batch, parked(i, 1))
 	}
@@ -249,7 +249,7 @@ func TestSuspectsMakeRoom(t *testing.T) {
 	stranger.Worker = "unknown"
 	nobody := parked(11, 0)
 	nobody.Owner = "nobody"
-	d.Submit([]*events.Event{stranger, nobody})
+	d.Submit([]*lifecycle.Delivery{stranger, nobody})
 	require.Equal(t, []room{{"o", 8}, {"nobody", parkedSlack}}, l.rooms)
 }
 
@@ -260,7 +260,7 @@ func TestSuspectsOfQueueHandlersLeave(t *testing.T) {
 	w.Queue = true
 	d.Install(workers.Only(w))
 	for i := range firstSuspects + 1 {
-		d.Submit([]*events.Event{crashed("o", i, 1)})
+		d.Submit([]*lifecycle.Delivery{crashed("o", i, 1)})
 	}
 	for range 2 {
 		require.NotEmpty(t, watchAll(d, l))

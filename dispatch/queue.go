@@ -3,12 +3,12 @@ package dispatch
 import (
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // item is one queued event.
 type item struct {
-	event *events.Event // of a batch, the first
+	event *lifecycle.Delivery // of a batch, the first
 	route *route
 	since time.Time // when it was submitted
 	batch *batch    // nil = event alone
@@ -139,11 +139,11 @@ func (it *item) n() int {
 }
 
 // events are the events of an item, for an attempt of a queue handler.
-func (it *item) events() []*events.Event {
+func (it *item) events() []*lifecycle.Delivery {
 	if it.batch == nil {
-		return []*events.Event{it.event}
+		return []*lifecycle.Delivery{it.event}
 	}
-	list := make([]*events.Event, len(it.batch.items))
+	list := make([]*lifecycle.Delivery, len(it.batch.items))
 	for i := range list {
 		list[i] = it.batch.items[i].event
 	}

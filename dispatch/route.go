@@ -140,7 +140,7 @@ func (r *route) version(name string) *version {
 
 // resolve returns the version that runs an event. Worker-Version is a whole version, its number, or an alias. Without
 // it, the split decides.
-func (r *route) resolve(e *events.Event) (*version, *events.Failure) {
+func (r *route) resolve(e *lifecycle.Delivery) (*version, *events.Failure) {
 	if r == nil || len(r.versions) == 0 {
 		return nil, noWorker
 	}
@@ -157,7 +157,7 @@ func (r *route) resolve(e *events.Event) (*version, *events.Failure) {
 }
 
 // choose returns the version that runs an event.
-func (s *split) choose(e *events.Event) (*version, *events.Failure) {
+func (s *split) choose(e *lifecycle.Delivery) (*version, *events.Failure) {
 	switch {
 	case s.base == nil:
 		return nil, noActive
@@ -181,7 +181,7 @@ func (r *route) named(name string) *version {
 }
 
 // count adds an ended run to the outcomes of the split, unless its event named the version.
-func (r *route) count(e *events.Event, v *version, failed bool) {
+func (r *route) count(e *lifecycle.Delivery, v *version, failed bool) {
 	if r.candidate == nil || e.Version != "" && !e.BySplit {
 		return
 	}
@@ -233,10 +233,10 @@ func (v *version) cost(thread threadSet) *estimate {
 }
 
 // batches reports whether an event of the version runs in a batch.
-func (v *version) batches(e *events.Event) bool { return v.worker.Queue && e.Kind == events.Task }
+func (v *version) batches(e *lifecycle.Delivery) bool { return v.worker.Queue && e.Kind == events.Task }
 
 // single reports whether an event must not run in a batch with others: it failed, and nobody asked for the next run; or
 // it must not fail because of others, since it has no further run. A direct event does not wait for others.
-func (v *version) single(e *events.Event) bool {
+func (v *version) single(e *lifecycle.Delivery) bool {
 	return e.Direct() || e.Crashes > 0 || e.Attempt > 1 && (!e.Asked || e.Attempt-e.Spared >= v.retries.MaxAttempts)
 }

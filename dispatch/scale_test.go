@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -20,7 +20,7 @@ func TestManyOwnersAreLinear(t *testing.T) {
 		for i := range owners {
 			d.Install(workers.Only(worker(fmt.Sprint("owner", i), "w")))
 		}
-		var batch []*events.Event
+		var batch []*lifecycle.Delivery
 		for i := range owners {
 			batch = append(batch, task(fmt.Sprint("owner", i), "w", i))
 		}

@@ -30,7 +30,7 @@ func runKeys(t *testing.T, d *Dispatcher, keys int) map[string]string {
 		if i%2 == 0 {
 			e.VersionKey = fmt.Sprint("key-", i)
 		}
-		d.Submit([]*events.Event{e})
+		d.Submit([]*lifecycle.Delivery{e})
 		batch := d.Next(0, 1)
 		require.Len(t, batch, 1)
 		ran[cmp.Or(e.VersionKey, e.ID)] = batch[0].Worker.Version
@@ -73,7 +73,7 @@ func TestStepTakesEffectForEventsStoredLater(t *testing.T) {
 	run := func(stored time.Time, key string) string {
 		e := task("o", "w", 1)
 		e.Stored, e.VersionKey = stored, key
-		d.Submit([]*events.Event{e})
+		d.Submit([]*lifecycle.Delivery{e})
 		batch := d.Next(0, 1)
 		require.Len(t, batch, 1)
 		report(d, 0, 1, batch)
@@ -111,8 +111,8 @@ func TestOutcomesCountTheRunsOfASplit(t *testing.T) {
 	in := versions(3)
 	in.Deployment = inShares(50)
 	d.Install(in)
-	run := func(e *events.Event, reports ...lifecycle.Report) string {
-		d.Submit([]*events.Event{e})
+	run := func(e *lifecycle.Delivery, reports ...lifecycle.Report) string {
+		d.Submit([]*lifecycle.Delivery{e})
 		batch := d.Next(0, 1)
 		require.Len(t, batch, 1)
 		for _, r := range reports {
@@ -185,6 +185,6 @@ func TestWithoutAnActiveVersionNothingRuns(t *testing.T) {
 	require.Equal(t, "worker o/w has no active version: its versions wait to be promoted", s[0].Outcome.Failure.Message)
 	e := task("o", "w", 2)
 	e.Version = "1"
-	d.Submit([]*events.Event{e})
+	d.Submit([]*lifecycle.Delivery{e})
 	require.Len(t, d.Next(0, 1), 1, "an event that names a version runs")
 }

@@ -28,8 +28,8 @@ type fleet struct {
 	running map[string]*atomic.Int64
 
 	mu     sync.Mutex
-	finals map[*events.Event]int
-	parked map[string][]*events.Event
+	finals map[*lifecycle.Delivery]int
+	parked map[string][]*lifecycle.Delivery
 	room   map[string]int
 	left   int
 	done   chan struct{}
@@ -42,7 +42,7 @@ func newFleet(t *testing.T, threads, owners, queued int) *fleet {
 	require.NoError(t, err)
 	f := &fleet{
 		d: d, running: make(map[string]*atomic.Int64), done: make(chan struct{}),
-		finals: make(map[*events.Event]int), parked: make(map[string][]*events.Event), room: make(map[string]int),
+		finals: make(map[*lifecycle.Delivery]int), parked: make(map[string][]*lifecycle.Delivery), room: make(map[string]int),
 	}
 	for range threads {
 		f.wake = append(f.wake, make(chan struct{}, 1))
@@ -73,7 +73,7 @@ func (f *fleet) fault(format string, args ...any) {
 }
 
 func (f *fleet) Settle(batch []lifecycle.Settlement) {
-	var again []*events.Event
+	var again []*lifecycle.Delivery
 	f.mu.Lock()
 	for _, s := range batch {
 		switch s.Outcome.Verdict {
@@ -103,7 +103,7 @@ func (f *fleet) Room(owner string, n int) {
 }
 
 // unpark takes what there is room for. d.mu must be held.
-func (f *fleet) unpark(owner string) []*events.Event {
+func (f *fleet) unpark(owner string) []*lifecycle.Delivery {
 	batch := f.parked[owner]
 	n := min(f.room[owner], len(batch))
 	f.parked[owner] = batch[n:]
@@ -210,7 +210,7 @@ func stress(t *testing.T, queued int) {
 			rng := rand.New(rand.NewPCG(seed, uint64(100+s)))
 			for sent := 0; sent < each; {
 				n := min(1+rng.IntN(20), each-sent)
-				batch := make([]*events.Event, n)
+				batch := make([]*lifecycle.Delivery, n)
 				for i := range batch {
 					owner := fmt.Sprint("owner", min(rng.IntN(owners), rng.IntN(owners)))
 					batch[i] = task(owner, []string{"w", "v"}[rng.IntN(2)], sent+i)

@@ -11,7 +11,7 @@ import (
 // Settlement whose Outcome is Ack, Dead or Retry, or whose Order is Return or Park: at once when it cannot be run.
 // After Retry, the next attempt is submitted again. It goes before the owner's other events, because it has waited
 // longest.
-func (d *Dispatcher) Submit(batch []*events.Event) {
+func (d *Dispatcher) Submit(batch []*lifecycle.Delivery) {
 	if len(batch) == 0 {
 		return
 	}
@@ -31,7 +31,7 @@ func (d *Dispatcher) Submit(batch []*events.Event) {
 	})
 }
 
-func (d *Dispatcher) submit(e *events.Event, now time.Time, fx *effects) {
+func (d *Dispatcher) submit(e *lifecycle.Delivery, now time.Time, fx *effects) {
 	if d.draining && !e.Direct() {
 		fx.settle = append(fx.settle, returned(e))
 		return

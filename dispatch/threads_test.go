@@ -73,7 +73,7 @@ func TestBatches(t *testing.T) {
 		require.Len(t, batch, 1, "long ones come alone")
 		report(d, 0, 30*time.Millisecond, batch)
 	}
-	d.Submit([]*events.Event{task("p", "unknown", 0), task("p", "unknown", 1)})
+	d.Submit([]*lifecycle.Delivery{task("p", "unknown", 0), task("p", "unknown", 1)})
 	for range 2 {
 		batch := d.Next(0, 64)
 		require.Len(t, batch, 1, "unknown ones come alone")
@@ -81,7 +81,7 @@ func TestBatches(t *testing.T) {
 		d.owners["p"].routes["unknown"].base.coldCost.known = false
 	}
 	d.owners["o"].credit = quantum
-	d.Submit([]*events.Event{task("o", "short", 0), task("o", "shorter", 1), task("o", "short", 2),
+	d.Submit([]*lifecycle.Delivery{task("o", "short", 0), task("o", "shorter", 1), task("o", "short", 2),
 		task("o", "shorter", 3)})
 	require.Equal(t, []string{"short", "short", "shorter", "shorter"}, finish(d.Next(0, 64)),
 		"one isolate after the other")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // trialFor is how long the direct events of an owner run beside those of no other suspect.
@@ -43,7 +44,7 @@ func (t *trials) add(s Suspect, now time.Time) {
 }
 
 // refuse returns why a direct event may not run beside those of another suspect, or nil.
-func (t *trials) refuse(e *events.Event, now time.Time) *events.Failure {
+func (t *trials) refuse(e *lifecycle.Delivery, now time.Time) *events.Failure {
 	if !e.Direct() {
 		return nil
 	}

@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // ask submits a direct event and returns the failure that it got at once, or nil.
 func ask(d *Dispatcher, owner, name string) *events.Failure {
 	e, c := direct(owner, name)
-	d.Submit([]*events.Event{e})
+	d.Submit([]*lifecycle.Delivery{e})
 	if len(c.replies) == 0 {
 		return nil
 	}

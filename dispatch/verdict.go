@@ -41,7 +41,7 @@ type request struct {
 	direct bool // no stream has the event
 }
 
-func requestOf(e *events.Event) request { return request{e.Kind, e.Waits(), e.Direct()} }
+func requestOf(e *lifecycle.Delivery) request { return request{e.Kind, e.Waits(), e.Direct()} }
 
 // ending has everything that the verdict on an attempt depends on.
 type ending struct {
@@ -131,7 +131,7 @@ func refusal(r request, f *events.Failure) verdict {
 }
 
 // refuse returns why the event is not run, or nil, and its version.
-func refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure) {
+func refuse(e *lifecycle.Delivery, r *route, now time.Time) (*version, *events.Failure) {
 	v, f := r.resolve(e)
 	switch {
 	case f == noWorker:
@@ -152,7 +152,7 @@ func refuse(e *events.Event, r *route, now time.Time) (*version, *events.Failure
 	return v, nil
 }
 
-func expired(e *events.Event, now time.Time) bool {
+func expired(e *lifecycle.Delivery, now time.Time) bool {
 	return !e.Deadline.IsZero() && !now.Before(e.Deadline)
 }
 

@@ -225,27 +225,32 @@ func TestRefuse(t *testing.T) {
 	r.install(in)
 	for _, c := range []struct {
 		what    string
-		e       events.Event
+		e       lifecycle.Delivery
 		route   *route
 		reason  events.Reason
 		version string
 		message string
 	}{
-		{"active", events.Event{Kind: events.Fetch}, r, "", "2-b", ""},
-		{"pin", events.Event{Kind: events.Task, Version: "1-a"}, r, "", "1-a", ""},
-		{"pin by number", events.Event{Kind: events.Task, Version: "1"}, r, "", "1-a", ""},
-		{"pin unknown", events.Event{Kind: events.Task, Version: "3"}, r, events.ReasonNoWorker, "",
+		{"active", lifecycle.Delivery{Event: events.Event{Kind: events.Fetch}}, r, "", "2-b", ""},
+		{"pin", lifecycle.Delivery{Event: events.Event{Kind: events.Task, Version: "1-a"}}, r, "", "1-a", ""},
+		{"pin by number", lifecycle.Delivery{Event: events.Event{Kind: events.Task, Version: "1"}}, r, "", "1-a", ""},
+		{"pin unknown", lifecycle.Delivery{Event: events.Event{Kind: events.Task,
+			Version: "3"}}, r, events.ReasonNoWorker, "",
 			`worker o/w has no version "3", or no longer: the active one is 2-b`},
-		{"no route", events.Event{Kind: events.Task}, nil, events.ReasonNoWorker, "", "there is no worker o/w"},
-		{"removed", events.Event{Kind: events.Task}, &route{}, events.ReasonNoWorker, "", "there is no worker o/w"},
-		{"no handler", events.Event{Kind: events.Scheduled}, r, events.ReasonNoHandler, "2-b",
+		{"no route", lifecycle.Delivery{Event: events.Event{Kind: events.Task}}, nil, events.ReasonNoWorker, "",
+			"there is no worker o/w"},
+		{"removed", lifecycle.Delivery{Event: events.Event{Kind: events.Task}}, &route{}, events.ReasonNoWorker, "",
+			"there is no worker o/w"},
+		{"no handler", lifecycle.Delivery{Event: events.Event{Kind: events.Scheduled}}, r, events.ReasonNoHandler, "2-b",
 			"worker o/w has no scheduled handler"},
-		{"pinned version has no handler", events.Event{Kind: events.Fetch, Version: "1-a"}, r, events.ReasonNoHandler, "1-a",
+		{"pinned version has no handler", lifecycle.Delivery{Event: events.Event{Kind: events.Fetch,
+			Version: "1-a"}}, r, events.ReasonNoHandler, "1-a",
 			"worker o/w has no fetch handler"},
-		{"deadline", events.Event{Kind: events.Task, Deadline: now,
-			Header: events.Header{"deadline": {"1970-01-01T00:16:40Z"}}}, r, events.ReasonExpired, "2-b",
+		{"deadline", lifecycle.Delivery{Event: events.Event{Kind: events.Task, Deadline: now,
+			Header: events.Header{"deadline": {"1970-01-01T00:16:40Z"}}}}, r, events.ReasonExpired, "2-b",
 			"its deadline 1970-01-01T00:16:40Z passed before it could start"},
-		{"deadline to come", events.Event{Kind: events.Task, Deadline: now.Add(1)}, r, "", "2-b", ""},
+		{"deadline to come", lifecycle.Delivery{Event: events.Event{Kind: events.Task,
+			Deadline: now.Add(1)}}, r, "", "2-b", ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			c.e.Owner, c.e.Worker = "o", "w"
@@ -313,7 +318,7 @@ func TestDeadSettlementsSayWhoIsTold(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1, Slots: 4, OwnerMaxQueued: 4})
 	hook := &events.DeadHook{Worker: "undertaker"}
 	v := newVersion(&workers.Worker{Owner: "a", Name: "w", Version: "1-a", Spec: workers.Spec{OnDead: hook}})
-	e := &events.Event{Kind: events.Task, Owner: "a", Worker: "w"}
+	e := &lifecycle.Delivery{Event: events.Event{Kind: events.Task, Owner: "a", Worker: "w"}}
 	f := events.Fail(events.ReasonException, "boom")
 	require.Equal(t, hook, d.settlement(e, v, verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}}, 0).
 		Outcome.OnDead)

@@ -84,7 +84,7 @@ func TestRetryOfALimitedWorker(t *testing.T) {
 	first, _ := starts(d, 0)
 	again := task("acme", "slow", 9)
 	again.Attempt = 2
-	d.Submit([]*events.Event{again})
+	d.Submit([]*lifecycle.Delivery{again})
 	ends(d, 0, first...)
 	_, names := starts(d, 0)
 	require.Len(t, names, 1)
@@ -316,7 +316,7 @@ func TestSuspectOfAWorkerWithALease(t *testing.T) {
 	d, l, k := withLeases(t)
 	e := task("acme", "one", 1)
 	e.Attempt, e.Crashes = 2, 1
-	d.Submit([]*events.Event{e})
+	d.Submit([]*lifecycle.Delivery{e})
 	require.Equal(t, []string{"want acme/one"}, k.take())
 	require.Empty(t, l.take(), "it is not recorded before it can run")
 	require.True(t, k.Grant("acme", "one", 7))
@@ -326,7 +326,7 @@ func TestSuspectOfAWorkerWithALease(t *testing.T) {
 	require.True(t, k.Withdraw("acme", "one", 7, true))
 	k.take()
 	e.Watched = true
-	d.Submit([]*events.Event{e})
+	d.Submit([]*lifecycle.Delivery{e})
 	require.Equal(t, []string{"want acme/one"}, k.take(), "another process had it meanwhile")
 	running, _ := starts(d, 0)
 	require.Empty(t, running)
@@ -339,7 +339,9 @@ func TestSuspectOfAWorkerWithALease(t *testing.T) {
 // Events that wait for a place are inserted by age, but at most maxOvertaken from the front.
 func TestInsertByAge(t *testing.T) {
 	t.Parallel()
-	at := func(n int) item { return item{event: &events.Event{ID: fmt.Sprint(n)}, since: time.Unix(int64(n), 0)} }
+	at := func(n int) item {
+		return item{event: &lifecycle.Delivery{Event: events.Event{ID: fmt.Sprint(n)}}, since: time.Unix(int64(n), 0)}
+	}
 	var q queue
 	for i := range 5 {
 		q.pushBack(at(10 * i))

@@ -26,14 +26,20 @@ type Decoder struct {
 // It always returns an Event, with all that it could read. When the message breaks the contract, the Failure has the
 // reason malformed, and names what is wrong and what is allowed. Such an event must not run.
 func (d Decoder) Decode(origin Origin, header Header, body []byte, stored time.Time) (*Event, *Failure) {
-	e := &Event{Header: header, Body: body, Stored: stored, Origin: origin, Attempt: 1}
+	e := new(Event)
+	return e, d.DecodeTo(e, origin, header, body, stored)
+}
+
+// DecodeTo does what Decode does, for an Event that is a part of another struct. It overwrites all of e.
+func (d Decoder) DecodeTo(e *Event, origin Origin, header Header, body []byte, stored time.Time) *Failure {
+	*e = Event{Header: header, Body: body, Stored: stored, Origin: origin}
 	p := problem{}
 	if e.HeadersLost() {
 		p.addErr(ErrHeadersLost)
 	}
-	_, kind, owner, worker, ok := d.Subjects.ParseStored(origin.Subject)
+	_, kind, owner, worker, ok := d.Subjects.ParseStored(e.Origin.Subject)
 	if !ok {
-		p.add("subject %q is not %s.events.KIND.OWNER.WORKER", origin.Subject, d.Subjects)
+		p.add("subject %q is not %s.events.KIND.OWNER.WORKER", e.Origin.Subject, d.Subjects)
 	} else {
 		e.Owner, e.Worker = owner, worker
 		var err error
@@ -47,10 +53,10 @@ func (d Decoder) Decode(origin Origin, header Header, body []byte, stored time.T
 	}
 	d.readHeaders(e, &p)
 	if e.ID == "" {
-		e.ID = strconv.FormatUint(origin.Seq, 10)
+		e.ID = strconv.FormatUint(e.Origin.Seq, 10)
 	}
 	if e.Kind != Fetch || e.ReplyTo == "" {
-		e.Requester = nil
+		e.Credit = 0
 	}
 	if e.Parts != nil && e.Kind != Fetch {
 		p.add("header %s: only a fetch event has a body in parts", HeaderBodyID)
@@ -59,11 +65,11 @@ func (d Decoder) Decode(origin Origin, header Header, body []byte, stored time.T
 	case Fetch:
 		e.completeFetch(&p)
 	case Task:
-		if isJSON(header) && !json.Valid(body) {
+		if isJSON(e.Header) && !json.Valid(e.Body) {
 			p.add("body is not the JSON that %s says it is", HeaderContentType)
 		}
 	}
-	return e, p.failure
+	return p.failure
 }
 
 // problem keeps the first error.
@@ -181,12 +187,10 @@ func (d Decoder) readHeader(e *Event, name, value string, p *problem) {
 	case HeaderCron:
 		e.Cron = value
 	case HeaderBodyCredit:
-		credit, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || credit < 1 || credit > maxCredit {
+		if e.Credit, err = strconv.ParseInt(value, 10, 64); err != nil || e.Credit < 1 || e.Credit > maxCredit {
 			p.add("header %s %q: it is a number of bytes, 1 to %d", name, value, int64(maxCredit))
-			return
+			e.Credit = 0
 		}
-		e.Requester = &Requester{Credit: credit}
 	case HeaderBodyID:
 		if !ValidName(value) {
 			p.add("header %s %q: it is 1 to %d of A-Z a-z 0-9 _ -", name, value, MaxName)

@@ -28,12 +28,11 @@ func TestDecodeComplete(t *testing.T) {
 	}
 	e, f := testDecoder.Decode(stored("fetch", "acme", "hello"), h, []byte("body"), storedAt)
 	require.Nil(t, f)
-	require.Equal(t, &Event{
-		Kind: Fetch, Owner: "acme", Worker: "hello", ID: "e-1", Version: "3-abc", ReplyTo: "_INBOX.a.1",
-		Deadline: time.Date(2026, 1, 2, 15, 4, 5, 123e6, time.UTC), Stored: storedAt, Header: h, Body: []byte("body"),
-		Method: "PUT", URL: "http://hello.acme.pinwheel/a/b?c=d", HTTPHeaders: []string{"X-One", "1", "X-One", "2"},
-		Attempt: 1, Origin: stored("fetch", "acme", "hello"),
-	}, e)
+	require.Equal(t, &Event{Kind: Fetch, Owner: "acme", Worker: "hello", ID: "e-1", Version: "3-abc",
+		ReplyTo: "_INBOX.a.1", Deadline: time.Date(2026, 1, 2, 15, 4, 5, 123e6, time.UTC),
+		Stored: storedAt, Header: h, Body: []byte("body"), Origin: stored("fetch", "acme", "hello"),
+		Request: Request{Method: "PUT", URL: "http://hello.acme.pinwheel/a/b?c=d",
+			HTTPHeaders: []string{"X-One", "1", "X-One", "2"}}}, e)
 	require.Equal(t, "acme/hello", e.Target())
 
 	e, f = testDecoder.Decode(stored("scheduled", "acme", "hello"), Header{"Scheduled-Time": {"8640000000000000"},

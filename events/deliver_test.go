@@ -84,8 +84,8 @@ func TestScheduleSubjects(t *testing.T) {
 	earlier := *e
 	earlier.Key = "PINWHEEL_EVENTS-42"
 	require.Equal(t, s.Anywhere(&earlier), s.AnywhereEarlier(e))
-	got, f := testDecoder.DecodeParked(Origin{Stream: "S", Seq: 3, Subject: s.Due(&earlier)}, EncodeParked(e), nil,
-		storedAt)
+	got, _, f := testDecoder.DecodeParked(Origin{Stream: "S", Seq: 3, Subject: s.Due(&earlier)}, EncodeParked(e, FirstRun),
+		nil, storedAt)
 	require.Nil(t, f)
 	require.Equal(t, s.Waiting(&earlier), s.Waiting(got), "what an earlier binary has put off stays under its key")
 	require.Equal(t, "pinwheel.schedules.at.*.*.acme.*.*.*", s.WaitingEvents("acme", "", ""))

@@ -6,7 +6,7 @@ import (
 )
 
 // Event is one decoded message of the event stream, or a direct event. Its holder owns it. Body and header values never
-// change after Decode.
+// change. It has what its publisher and JetStream said of it. What one process knows of it is in lifecycle.Delivery.
 type Event struct {
 	Kind   Kind
 	Owner  string
@@ -14,44 +14,20 @@ type Event struct {
 
 	ID      string // from the publisher: header Event-Id, else Nats-Msg-Id, else the stream sequence
 	Version string // the version or alias the publisher asked for; "" = an active one
-	// BySplit: Version is what the split gave to the event before it was submitted. Its publisher named none.
-	BySplit bool
 	// VersionKey chooses the version in a split; "" = ID does.
 	VersionKey string
-	ReplyTo    string    // where the reply goes; "" = no requester waits
-	Deadline   time.Time // after it no requester waits; zero = none. By the clock of the process that has the event
-	Stored     time.Time // when the stream stored it
+	ReplyTo    string // where the reply goes; "" = no requester waits
+	// Credit is the number of bytes of the reply's body that the requester takes before it grants more; 0 = it does not
+	// take the body in chunks.
+	Credit   int64
+	Deadline time.Time // after it no requester waits; zero = none
+	Stored   time.Time // when the stream stored it
 
 	Header Header // as sent
 	Body   []byte
 
-	Method      string   // fetch
-	URL         string   // fetch: absolute
-	HTTPHeaders []string // fetch: name, value, name, value …
-	Upgrade     bool     // fetch: the client wants a WebSocket, and its connection can become one
-
-	ScheduledTime int64  // scheduled: milliseconds since the epoch
-	Cron          string // scheduled
-
-	// Attempt is the number of the next run, 1 for the first. It counts started runs, not deliveries.
-	Attempt int
-	// Crashes is the number of earlier runs that ended with the process they ran in. The first of them is not certain:
-	// the event may only have waited in that process.
-	Crashes int
-	// CrashedAlone: it is the reason of these crashes, because it ran alone in a process that died.
-	CrashedAlone bool
-	// Spared is the number of earlier runs that ended because somebody killed their process. They do not count in
-	// maxAttempts.
-	Spared int
-	// Watched: a record says that the event runs, or will soon.
-	Watched bool
-	// Parked: the event was parked and comes from there. Later events wait behind it.
-	Parked bool
-	// Asked: its last run ended because the handler asked for another one. It may run in a batch again. Other events that
-	// failed run alone.
-	Asked bool
-	// Interrupted is the number of its runs in this process that ended because another event ended their isolate.
-	Interrupted int
+	Request // of a fetch event
+	Tick    // of a scheduled event
 
 	Origin Origin
 	// First is where the event was stored first, if that is not Origin: it was parked or delayed since.
@@ -63,25 +39,32 @@ type Event struct {
 
 	// Parts is not nil when the body was stored apart, and Body is empty.
 	Parts *Parts
-
-	// Requester is not nil when a requester waits and takes the reply's body in chunks.
-	Requester *Requester
-
-	// Caller is not nil for a direct event. It has no Origin.
-	Caller Caller
-
-	// Service is not nil when another worker of the owner called this one. The event is a direct one.
-	Service *ServiceCall
-
-	// Halt is not nil when something may end the run early: it fires then.
-	Halt *Signal
-
-	// Trace is not nil when spans are kept of the event: it is what those of its attempts are children of.
-	Trace *TraceContext
-
-	// Held is consumer's own note on the event. No other room reads or writes it.
-	Held any
 }
+
+// Request is the HTTP request of a fetch event, without its body.
+type Request struct {
+	Method      string
+	URL         string   // absolute
+	HTTPHeaders []string // name, value, name, value …
+}
+
+// Tick is what a scheduled event says of its schedule.
+type Tick struct {
+	ScheduledTime int64 // milliseconds since the epoch
+	Cron          string
+}
+
+// Runs counts the runs of an event. It is kept when the event is parked or delayed.
+type Runs struct {
+	// Attempt is the number of the next run, 1 for the first. It counts started runs, not deliveries.
+	Attempt int
+	// Crashes is the number of earlier runs that ended with the process they ran in. The first of them is not certain:
+	// the event may only have waited in that process.
+	Crashes int
+}
+
+// FirstRun is the Runs of an event that has not run.
+var FirstRun = Runs{Attempt: 1}
 
 // Origin is where in JetStream an event came from, and how to answer for it.
 type Origin struct {
@@ -127,19 +110,3 @@ func (e *Event) UserHeaders(yield func(name, value string)) {
 		}
 	}
 }
-
-// Caller takes the reply to a direct event: one that did not come from the stream, for example an HTTP request. Nothing
-// of a direct event is stored. It runs at most once, and when it fails its reply says so. Any goroutine may call the
-// methods. They must not block.
-type Caller interface {
-	// Reply takes the reply. It is called at most once.
-	Reply(r *Reply)
-	// End says that nothing of the event runs any more. It is called once, after Reply.
-	End()
-}
-
-// Direct reports whether the event is a direct one.
-func (e *Event) Direct() bool { return e.Caller != nil }
-
-// Waits reports whether somebody waits for the reply.
-func (e *Event) Waits() bool { return e.ReplyTo != "" || e.Caller != nil }

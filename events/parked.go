@@ -27,7 +27,7 @@ const (
 )
 
 // EncodeParked makes the headers of e as a parked or delayed event. The message body is Event.Body.
-func EncodeParked(e *Event) Header {
+func EncodeParked(e *Event, r Runs) Header {
 	h := make(Header, len(e.Header)+8)
 	for name, values := range e.Header {
 		if serverHonoured(name) || hasPrefixFold(name, parkedPrefix) {
@@ -38,8 +38,8 @@ func EncodeParked(e *Event) Header {
 	h.Set(headerParkedSubject, e.Origin.Subject)
 	h.Set(headerParkedID, e.ID)
 	h.Set(headerParkedStored, formatTime(e.Stored))
-	h.Set(headerParkedAttempt, strconv.Itoa(e.Attempt))
-	h.Set(headerParkedCrashes, strconv.Itoa(e.Crashes))
+	h.Set(headerParkedAttempt, strconv.Itoa(r.Attempt))
+	h.Set(headerParkedCrashes, strconv.Itoa(r.Crashes))
 	if first := e.FirstStored(); first.Stream != "" {
 		h.Set(headerParkedStream, first.Stream)
 		h.Set(headerParkedSeq, strconv.FormatUint(first.Seq, 10))
@@ -53,7 +53,15 @@ func EncodeParked(e *Event) Header {
 // DecodeParked makes the Event of a message that EncodeParked made, as it was then, but with the given origin. It sets
 // origin.Subject to the subject in the event stream. Like Decode, it always returns an Event, and a Failure when
 // EncodeParked did not make the message.
-func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored time.Time) (*Event, *Failure) {
+func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored time.Time) (*Event, Runs, *Failure) {
+	e := new(Event)
+	runs, failure := d.DecodeParkedTo(e, origin, header, body, stored)
+	return e, runs, failure
+}
+
+// DecodeParkedTo does what DecodeParked does, for an Event that is a part of another struct. It overwrites all of e.
+func (d Decoder) DecodeParkedTo(e *Event, origin Origin, header Header, body []byte,
+	stored time.Time) (Runs, *Failure) {
 	original := make(Header, len(header))
 	for name, values := range header {
 		if after, ok := strings.CutPrefix(name, parkedOriginal); ok {
@@ -69,19 +77,18 @@ func (d Decoder) DecodeParked(origin Origin, header Header, body []byte, stored 
 	at, err3 := time.Parse(time.RFC3339Nano, header.Get(headerParkedStored))
 	if err != nil || err2 != nil || err3 != nil || attempt < 1 || crashes < 0 {
 		origin.Subject = parkedSubject
-		e := &Event{Header: original, Body: body, Stored: stored, Origin: origin, Attempt: 1,
-			ID: strconv.FormatUint(origin.Seq, 10)}
-		return e, Fail(ReasonMalformed, "parked message %d does not have the headers of a parked event", origin.Seq)
+		*e = Event{Header: original, Body: body, Stored: stored, Origin: origin, ID: strconv.FormatUint(origin.Seq, 10)}
+		return FirstRun, Fail(ReasonMalformed, "parked message %d does not have the headers of a parked event", origin.Seq)
 	}
-	e, failure := d.Decode(origin, original, body, at)
-	e.Attempt, e.Crashes, e.Key, e.DeliverAt = attempt, crashes, d.parkedKey(parkedSubject, header), time.Time{}
+	failure := d.DecodeTo(e, origin, original, body, at)
+	e.Key, e.DeliverAt = d.parkedKey(parkedSubject, header), time.Time{}
 	if seq, err := strconv.ParseUint(header.Get(headerParkedSeq), 10, 64); err == nil {
 		e.First = Stored{header.Get(headerParkedStream), seq}
 	}
 	if id := header.Get(headerParkedID); id != "" && len(id) <= MaxEventID {
 		e.ID = id
 	}
-	return e, failure
+	return Runs{attempt, crashes}, failure
 }
 
 // parkedKey is the key of a parked or delayed event. If its message has none, it is the last token of its subject in

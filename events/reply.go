@@ -52,9 +52,9 @@ type SocketConn interface {
 	Close() error
 }
 
-// FailureReply is the reply to e that reports its failure.
-func FailureReply(e *Event, f *Failure) *Reply {
-	r := &Reply{Failure: f, EventID: e.ID, Attempt: e.Attempt}
+// FailureReply is the reply to e that reports its failure in an attempt.
+func FailureReply(e *Event, attempt int, f *Failure) *Reply {
+	r := &Reply{Failure: f, EventID: e.ID, Attempt: attempt}
 	if e.Kind == Task || e.Kind == Scheduled {
 		r.Body, _ = json.Marshal(map[string]any{"success": false, "error": f.Error()})
 		return r

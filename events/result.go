@@ -49,13 +49,14 @@ func EncodeResult(r *Reply) Header {
 	return r.Encode()
 }
 
-// DecodeResult makes the reply to e from a stored result. e does not run.
-func DecodeResult(e *Event, h Header, body []byte) *Reply {
+// DecodeResult makes the reply to e from a stored result. e does not run; attempt is the number that its run would
+// have.
+func DecodeResult(e *Event, attempt int, h Header, body []byte) *Reply {
 	if h.Get(headerNoReply) == "" {
 		if r, err := DecodeReply(h, body); err == nil {
 			r.EventID = e.ID
 			return r
 		}
 	}
-	return FailureReply(e, Fail(ReasonTooLarge, "the event has succeeded before, and its reply was too large to be kept"))
+	return FailureReply(e, attempt, Fail(ReasonTooLarge, "the event has succeeded before, and its reply was too large to be kept"))
 }

@@ -144,14 +144,15 @@ func TestParkedRoundTrip(t *testing.T) {
 		h := headers(t)
 		origin := stored("task", "acme", "hello")
 		e, f := testDecoder.Decode(origin, h, []byte("{}"), instant(t, "stored"))
-		e.Attempt, e.Crashes = rapid.IntRange(1, 50).Draw(t, "attempt"), rapid.IntRange(0, 3).Draw(t, "crashes")
-		parked := EncodeParked(e)
+		runs := Runs{rapid.IntRange(1, 50).Draw(t, "attempt"), rapid.IntRange(0, 3).Draw(t, "crashes")}
+		parked := EncodeParked(e, runs)
 		for name := range parked {
 			require.False(t, serverHonoured(name), name)
 		}
 		parked.Set("Nats-Msg-Id", ParkedID(e))
 		parkedOrigin := Origin{Stream: "PARKED", Subject: "pinwheel.parked.acme.task.hello", Seq: 9}
-		got, gotF := testDecoder.DecodeParked(parkedOrigin, parked, e.Body, storedAt)
+		got, gotRuns, gotF := testDecoder.DecodeParked(parkedOrigin, parked, e.Body, storedAt)
+		require.Equal(t, runs, gotRuns)
 		require.Equal(t, f == nil, gotF == nil)
 		require.Equal(t, parkedOrigin.Seq, got.Origin.Seq)
 		require.Equal(t, origin.Subject, got.Origin.Subject)
@@ -164,7 +165,8 @@ func TestParkedRoundTrip(t *testing.T) {
 		}
 		require.Equal(t, e.Header, got.Header)
 	})
-	e, f := testDecoder.DecodeParked(Origin{Seq: 4}, Header{"X": {"y"}}, nil, storedAt)
+	e, runs, f := testDecoder.DecodeParked(Origin{Seq: 4}, Header{"X": {"y"}}, nil, storedAt)
+	require.Equal(t, FirstRun, runs)
 	require.Equal(t, ReasonMalformed, f.Reason)
 	require.Equal(t, "4", e.ID)
 }
@@ -240,14 +242,14 @@ func TestFailureReply(t *testing.T) {
 	t.Parallel()
 	f := Fail(ReasonException, `say "no"`)
 	for _, k := range []Kind{Task, Scheduled} {
-		r := FailureReply(&Event{Kind: k, ID: "e", Attempt: 2}, f)
+		r := FailureReply(&Event{Kind: k, ID: "e"}, 2, f)
 		require.Zero(t, r.Status)
 		require.Equal(t, []any{"e", 2, f}, []any{r.EventID, r.Attempt, r.Failure})
 		var body map[string]any
 		require.NoError(t, json.Unmarshal(r.Body, &body))
 		require.Equal(t, map[string]any{"success": false, "error": `exception: say "no"`}, body)
 	}
-	r := FailureReply(&Event{Kind: Fetch}, Fail(ReasonNoWorker, "nobody"))
+	r := FailureReply(&Event{Kind: Fetch}, 1, Fail(ReasonNoWorker, "nobody"))
 	require.Equal(t, 404, r.Status)
 	require.Equal(t, "no-worker: nobody\n", string(r.Body))
 }

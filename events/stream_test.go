@@ -55,11 +55,11 @@ func TestBodyCredit(t *testing.T) {
 	}
 	e, f := decode("fetch", Header{"Reply-To": {"_INBOX.1"}, "body-credit": {"1000"}})
 	require.Nil(t, f)
-	require.EqualValues(t, 1000, e.Requester.Credit)
+	require.EqualValues(t, 1000, e.Credit)
 	e, _ = decode("fetch", Header{"Body-Credit": {"1000"}})
-	require.Nil(t, e.Requester)
+	require.Zero(t, e.Credit)
 	e, _ = decode("task", Header{"Reply-To": {"_INBOX.1"}, "Body-Credit": {"1000"}})
-	require.Nil(t, e.Requester)
+	require.Zero(t, e.Credit)
 	for _, v := range []string{"0", "-1", "x", "", "1e3"} {
 		_, f = decode("fetch", Header{"Reply-To": {"_INBOX.1"}, "Body-Credit": {v}})
 		require.NotNil(t, f, v)

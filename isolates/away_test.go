@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -39,7 +40,7 @@ func of(owner string, w *workers.Worker) *workers.Worker {
 }
 
 // begin starts an attempt and waits until it has a context. A count of what runs now may miss a run that ends soon.
-func (b *bench) begin(w *workers.Worker, e *events.Event) *outcome {
+func (b *bench) begin(w *workers.Worker, e *lifecycle.Delivery) *outcome {
 	b.t.Helper()
 	begun := func() uint64 { s := b.pool.Stats(); return s.WarmHits + s.ColdStarts }
 	before := begun()

@@ -40,7 +40,7 @@ func encodeBatch(c *v8x.Call, r *run) (bodies []byte) {
 }
 
 // storedAt is when the event of a run was stored, or began to run if it is stored nowhere.
-func storedAt(r *run, e *events.Event) time.Time {
+func storedAt(r *run, e *lifecycle.Delivery) time.Time {
 	if e.Stored.IsZero() {
 		return r.start
 	}

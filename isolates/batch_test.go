@@ -9,20 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // message is an event of a batch: body and, if there is one, content type.
-func message(id, body, contentType string) *events.Event {
-	e := &events.Event{Kind: events.Task, Owner: "acme", Worker: "w", ID: id, Body: []byte(body), Attempt: 1,
-		Stored: time.UnixMilli(1700000000000)}
+func message(id, body, contentType string) *lifecycle.Delivery {
+	e := &lifecycle.Delivery{Event: events.Event{Kind: events.Task, Owner: "acme", Worker: "w", ID: id,
+		Body: []byte(body), Stored: time.UnixMilli(1700000000000)}, Runs: events.Runs{Attempt: 1}}
 	if contentType != "" {
 		e.Header = events.Header{"Content-Type": {contentType}}
 	}
 	return e
 }
 
-func messages(n int) (batch []*events.Event) {
+func messages(n int) (batch []*lifecycle.Delivery) {
 	for i := range n {
 		batch = append(batch, message(fmt.Sprint(i), fmt.Sprint(i), ""))
 	}
@@ -30,12 +31,12 @@ func messages(n int) (batch []*events.Event) {
 }
 
 // batch runs a queue handler to its end. js is the body of the handler.
-func (b *bench) batch(js string, batch ...*events.Event) *outcome {
+func (b *bench) batch(js string, batch ...*lifecycle.Delivery) *outcome {
 	b.t.Helper()
 	return b.batchOf(worker("w", "export default { async queue(batch, env, ctx) {"+js+"} }"), batch...)
 }
 
-func (b *bench) batchOf(w *workers.Worker, batch ...*events.Event) *outcome {
+func (b *bench) batchOf(w *workers.Worker, batch ...*lifecycle.Delivery) *outcome {
 	b.t.Helper()
 	w.Queue = true
 	o := b.startBatch(w, batch)
@@ -184,7 +185,7 @@ func BenchmarkBatch(bm *testing.B) {
 	for _, size := range []int{0, 1, 10, 100} {
 		bm.Run(fmt.Sprint(size), func(bm *testing.B) {
 			b := newBench(bm)
-			batch := make([]*events.Event, max(1, size))
+			batch := make([]*lifecycle.Delivery, max(1, size))
 			for i := range batch {
 				batch[i] = message(fmt.Sprint(i), `{"n":1,"name":"some name","list":[1,2,3]}`, "application/json")
 			}

@@ -170,7 +170,7 @@ func (r *run) endBody(p *Pool, e lifecycle.End) {
 
 // firstGrant is how many bytes of the reply's body may be produced at first. 0 = the requester wants the whole body at
 // once.
-func firstGrant(e *events.Event) float64 {
+func firstGrant(e *lifecycle.Delivery) float64 {
 	if e.Requester == nil {
 		return 0
 	}

@@ -15,11 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // reading is a fetch event whose requester takes the body in chunks.
-func reading(path string, credit int64) *events.Event {
+func reading(path string, credit int64) *lifecycle.Delivery {
 	e := fetch("GET", "http://x/"+path, "")
 	e.Requester = &events.Requester{Credit: credit}
 	return e
@@ -295,7 +296,7 @@ func TestBodyLargerThanTheHeap(t *testing.T) {
 const missing = "\x00"
 
 // partly is a fetch event whose body is stored in these parts.
-func partly(parts ...string) *events.Event {
+func partly(parts ...string) *lifecycle.Delivery {
 	e := fetch("POST", "http://x/", "")
 	e.Parts = &events.Parts{ID: "b", N: len(parts), Read: func(_ context.Context, i int) ([]byte, error) {
 		if parts[i] == missing {

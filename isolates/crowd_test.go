@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -77,7 +78,7 @@ func patient(name string, mb int) *workers.Worker {
 	return w
 }
 
-func asked(format string, args ...any) *events.Event {
+func asked(format string, args ...any) *lifecycle.Delivery {
 	return fetch("GET", "http://x"+fmt.Sprintf(format, args...), "")
 }
 

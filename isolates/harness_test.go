@@ -251,15 +251,17 @@ func (b *bench) lines() []string {
 }
 
 // start passes an event to the pool.
-func (b *bench) start(w *workers.Worker, e *events.Event) *outcome { return b.startIn(w, e, b.own) }
+func (b *bench) start(w *workers.Worker, e *lifecycle.Delivery) *outcome {
+	return b.startIn(w, e, b.own)
+}
 
 // startIn is like start. own says whether the event gets its own isolate.
-func (b *bench) startIn(w *workers.Worker, e *events.Event, own bool) *outcome {
+func (b *bench) startIn(w *workers.Worker, e *lifecycle.Delivery, own bool) *outcome {
 	return b.add(w, &lifecycle.Attempt{Event: e, Number: 1, Own: own})
 }
 
 // startBatch passes a batch to the pool.
-func (b *bench) startBatch(w *workers.Worker, batch []*events.Event) *outcome {
+func (b *bench) startBatch(w *workers.Worker, batch []*lifecycle.Delivery) *outcome {
 	return b.add(w, &lifecycle.Attempt{Event: batch[0], Batch: batch, Number: 1, Own: b.own})
 }
 
@@ -292,7 +294,7 @@ func (b *bench) add(w *workers.Worker, a *lifecycle.Attempt) *outcome {
 }
 
 // run runs an event to its end.
-func (b *bench) run(w *workers.Worker, e *events.Event) *outcome {
+func (b *bench) run(w *workers.Worker, e *lifecycle.Delivery) *outcome {
 	b.t.Helper()
 	o := b.start(w, e)
 	o.wait(b.t, o.ended)
@@ -328,12 +330,14 @@ func worker(name, code string) *workers.Worker {
 		File: name + ".js"}
 }
 
-func task(payload string) *events.Event {
-	return &events.Event{Kind: events.Task, Owner: "acme", Worker: "w", Body: []byte(payload), Attempt: 1,
-		Header: events.Header{"X-Test": {"yes"}, "Nats-Msg-Id": {"secret"}}}
+func task(payload string) *lifecycle.Delivery {
+	return &lifecycle.Delivery{Event: events.Event{Kind: events.Task, Owner: "acme", Worker: "w",
+		Body: []byte(payload), Header: events.Header{"X-Test": {"yes"}, "Nats-Msg-Id": {"secret"}}},
+		Runs: events.Runs{Attempt: 1}}
 }
 
-func fetch(method, url, body string) *events.Event {
-	return &events.Event{Kind: events.Fetch, Owner: "acme", Worker: "w", Method: method, URL: url, Body: []byte(body),
-		Attempt: 1}
+func fetch(method, url, body string) *lifecycle.Delivery {
+	return &lifecycle.Delivery{Event: events.Event{Kind: events.Fetch, Owner: "acme", Worker: "w",
+		Body: []byte(body), Request: events.Request{Method: method, URL: url}},
+		Runs: events.Runs{Attempt: 1}}
 }

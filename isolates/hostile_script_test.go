@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -126,7 +127,7 @@ func (s *script) area() string { return filepath.Dir(s.name) }
 // apart reports whether the script takes a thread from its process, and so needs its own process.
 func (s *script) apart() bool { return s.parks || s.endless || s.strays }
 
-func (s *script) event() *events.Event {
+func (s *script) event() *lifecycle.Delivery {
 	e := fetch("GET", "http://hostile.test/", "")
 	switch {
 	case s.kind == events.Task:

@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
@@ -232,7 +231,7 @@ func (c *isolationBench) worker(m traits, code string, change func(*workers.Work
 	return w
 }
 
-func (c *isolationBench) event(method, token string, beside bool) *events.Event {
+func (c *isolationBench) event(method, token string, beside bool) *lifecycle.Delivery {
 	e := fetch(method, "http://x/", "body of "+token)
 	e.ID, e.HTTPHeaders = token, []string{"token", token}
 	if beside {

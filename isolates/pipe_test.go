@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -28,7 +29,7 @@ type uploaded struct {
 	sum  [sha256.Size]byte
 }
 
-func uploading(n int) (*events.Event, *uploaded) {
+func uploading(n int) (*lifecycle.Delivery, *uploaded) {
 	u := &uploaded{}
 	part := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	all := sha256.New()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -46,7 +47,8 @@ func TestScheduledHandler(t *testing.T) {
 	t.Parallel()
 	inModes(t, func(t *testing.T, b *bench) {
 		o := b.run(worker("w", `export default { scheduled(event) { return [event.scheduledTime, event.cron] } }`),
-			&events.Event{Kind: events.Scheduled, ScheduledTime: 1234, Cron: "* * * * *"})
+			&lifecycle.Delivery{Event: events.Event{Kind: events.Scheduled,
+				Tick: events.Tick{ScheduledTime: 1234, Cron: "* * * * *"}}})
 		require.JSONEq(t, `{"success":true,"data":[1234,"* * * * *"]}`, string(o.reply.Body))
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // BenchmarkRequestCost measures what a Request with a JSON body and a Response cost in addition to a plain function:
@@ -20,13 +20,13 @@ func BenchmarkRequestCost(bm *testing.B) {
 		name string
 		code string
 		says string
-		make func() *events.Event
+		make func() *lifecycle.Delivery
 	}{
 		{"plain", `export default { task() { return 1 } }`, `{"success":true,"data":1}`,
-			func() *events.Event { return task("") }},
+			func() *lifecycle.Delivery { return task("") }},
 		{"task-json", `export default { task(event) { const x = event.payload; return { ok: true, id: x.id, user: x.user } } }`,
-			`{"success":true,"data":` + answer + `}`, func() *events.Event { return task(echoBody) }},
-		{"fetch-json", echoJSON, answer, func() *events.Event { return fetch("POST", "http://x/", echoBody) }},
+			`{"success":true,"data":` + answer + `}`, func() *lifecycle.Delivery { return task(echoBody) }},
+		{"fetch-json", echoJSON, answer, func() *lifecycle.Delivery { return fetch("POST", "http://x/", echoBody) }},
 	}
 	const batch = 256
 	b := newBench(bm, func(c *Config) { c.ContextMaxReuses = 1 << 30 })

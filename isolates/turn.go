@@ -209,7 +209,7 @@ func encodeFetch(c *v8x.Call, r *run) (body []byte) {
 	return body
 }
 
-func userHeaders(e *events.Event) []string {
+func userHeaders(e *lifecycle.Delivery) []string {
 	var list []string
 	e.UserHeaders(func(name, value string) { list = append(list, name, value) })
 	return list

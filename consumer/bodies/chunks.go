@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
@@ -56,7 +57,7 @@ type Chunks struct {
 // Body is one body of a reply. Its fields without a comment belong to the settle goroutine.
 type Body struct {
 	token   string // a client that has not received it cannot guess it
-	event   *events.Event
+	event   *lifecycle.Delivery
 	from    *events.Stream
 	reply   string // subject of the credits; the server also reports there that no client takes the chunks
 	seq     int
@@ -108,7 +109,7 @@ func (s *Chunks) Close() {
 }
 
 // Begin creates the subject for the credits of r's body. The body continues once its head is published.
-func (s *Chunks) Begin(e *events.Event, r *events.Reply) *Body {
+func (s *Chunks) Begin(e *lifecycle.Delivery, r *events.Reply) *Body {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	token := rand.Text()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // A requester is idle when there is more of the body and it takes none. It is not idle when the source pauses.
@@ -25,7 +26,7 @@ func TestWhoIsAnIdleRequester(t *testing.T) {
 	} {
 		cancelled := 0
 		o := &Body{
-			event: &events.Event{}, from: &events.Stream{Cancel: func(string) { cancelled++ }},
+			event: &lifecycle.Delivery{}, from: &events.Stream{Cancel: func(string) { cancelled++ }},
 			sent: tc.sent, granted: tc.granted, waits: tc.waits,
 		}
 		s := &Chunks{open: map[string]*Body{"x": o}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
@@ -26,7 +27,7 @@ const (
 // wait, it gets notices of all parts that arrive.
 type liveBody struct {
 	parts *Parts
-	event *events.Event
+	event *lifecycle.Delivery
 
 	mu   sync.Mutex         // held while a part is read: JavaScript reads one at a time
 	n    int                // number of its parts, or unknownParts

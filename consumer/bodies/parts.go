@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
@@ -86,7 +87,7 @@ func (p *Parts) Close() {
 }
 
 // Attach makes the body of e readable, if it is stored apart.
-func (p *Parts) Attach(e *events.Event) {
+func (p *Parts) Attach(e *lifecycle.Delivery) {
 	if e.Parts == nil {
 		return
 	}
@@ -107,7 +108,7 @@ func (p *Parts) Attach(e *events.Event) {
 }
 
 // Drop removes the body of an event that has ended. If that fails, JetStream removes the parts after bodiesAge.
-func (p *Parts) Drop(e *events.Event) {
+func (p *Parts) Drop(e *lifecycle.Delivery) {
 	if e.Parts == nil || e.Parts.ID == "" {
 		return
 	}

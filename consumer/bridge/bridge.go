@@ -324,7 +324,7 @@ func (b *Bridge) answer(from caller, f *events.Failure) {
 		return
 	}
 	e := &events.Event{Kind: from.kind, ID: from.eventID, ReplyTo: from.replyTo}
-	r, encoder := events.FailureReply(e, f), events.ReplyEncoder{}
+	r, encoder := events.FailureReply(e, 0, f), events.ReplyEncoder{}
 	if err := b.api.NC.PublishMsg(&nats.Msg{Subject: from.replyTo, Header: nats.Header(encoder.Encode(r)),
 		Data: r.Body}); err != nil {
 		b.log.Warn().Err(err).Msg("refused call could not be answered")

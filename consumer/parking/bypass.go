@@ -185,7 +185,7 @@ func (b *Bypass) bringPast(ctx context.Context, stream jetstream.Stream, m *stor
 	if failure != nil || !e.DeliverAt.IsZero() || e.Overlaps() != events.OverlapAllow {
 		return false, nil
 	}
-	if _, err := b.js.PublishMsg(ctx, Message(e, b.cfg.Prefix, b.js.Conn().MaxPayload()),
+	if _, err := b.js.PublishMsg(ctx, Message(e, events.FirstRun, b.cfg.Prefix, b.js.Conn().MaxPayload()),
 		jetstream.WithRetryAttempts(0)); jsapi.IsRefused(err) {
 		return false, nil // its headers leave no room for the headers of a parked event
 	} else if err != nil {

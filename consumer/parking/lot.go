@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 const (
@@ -90,7 +91,7 @@ func (l *Lot) Forget(owner string) {
 }
 
 // NotParked counts an event that was to be parked and will not be, because dispatch has counted it.
-func (l *Lot) NotParked(e *events.Event) {
+func (l *Lot) NotParked(e *lifecycle.Delivery) {
 	l.places.opened(e)
 	l.places.closed(e, 0)
 }

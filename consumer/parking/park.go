@@ -9,6 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // Parker parks events. Its methods are for the loop of its Client.
@@ -40,25 +41,25 @@ type Try struct {
 // to be parked.
 //
 // Park counts e for Lot.Emptied, from the call until just before done.
-func (p *Parker) Park(e *events.Event, try *Try, done func(stored bool, err error)) {
+func (p *Parker) Park(e *lifecycle.Delivery, try *Try, done func(stored bool, err error)) {
 	p.lot.places.opened(e)
 	if try.tries == nil { // else it was refused before
 		try.tries = jsapi.NewRetrier(0)
 	}
-	p.enqueue(parkable{e: e, m: Message(e, p.prefix, p.api.NC.MaxPayload()), absent: true, tries: try.tries,
+	p.enqueue(parkable{e: e, m: Message(&e.Event, e.Runs, p.prefix, p.api.NC.MaxPayload()), absent: true, tries: try.tries,
 		goOn: try.GoOn, done: done})
 }
 
 // Message is e as it is stored among the parked events. A message has at most maxPayload bytes.
-func Message(e *events.Event, prefix events.Subjects, maxPayload int64) *nats.Msg {
-	header := jsapi.AsideHeader(e, 0, maxPayload)
+func Message(e *events.Event, runs events.Runs, prefix events.Subjects, maxPayload int64) *nats.Msg {
+	header := jsapi.AsideHeader(e, runs, 0, maxPayload)
 	header.Set(events.HeaderMsgID, events.ParkedID(e))
 	return &nats.Msg{Subject: prefix.Parked(e), Header: header, Data: e.Body}
 }
 
 // parkable is an event that is to be parked.
 type parkable struct {
-	e      *events.Event
+	e      *lifecycle.Delivery
 	m      *nats.Msg
 	absent bool // it is certainly not stored
 	tries  *jsapi.Retrier

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 const (
@@ -96,7 +96,7 @@ type ownParks struct {
 }
 
 // opened notes that e is going to be parked. Like dispatch, it counts only events that were not parked before.
-func (p *places) opened(e *events.Event) {
+func (p *places) opened(e *lifecycle.Delivery) {
 	if e.Parked {
 		return
 	}
@@ -112,7 +112,7 @@ func (p *places) opened(e *events.Event) {
 }
 
 // closed notes that parking e is over. seq is e's sequence among the parked events, 0 when e is not there.
-func (p *places) closed(e *events.Event, seq uint64) {
+func (p *places) closed(e *lifecycle.Delivery, seq uint64) {
 	if e.Parked {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // counter is a dispatcher that counts parked events as dispatch does.
@@ -32,7 +33,7 @@ func (d *counter) Through(_ string, parks uint64) bool {
 func TestThroughForgetsOwners(t *testing.T) {
 	d := &counter{}
 	l := New(Config{Through: d.Through}, nil, zerolog.Nop())
-	e := &events.Event{Owner: "o"}
+	e := &lifecycle.Delivery{Event: events.Event{Owner: "o"}}
 	park := func(seq uint64) {
 		d.parks++
 		l.places.opened(e)

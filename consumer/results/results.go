@@ -40,13 +40,13 @@ func NewStore(api *jsapi.Client, usage *storage.Usage, prefix events.Subjects) *
 
 // Find calls done with the result of e, or nil when there is none. Then e has not succeeded before: neither in a run
 // whose ack was lost, nor as another publish of the same id.
-func (s *Store) Find(e *events.Event, done func(*events.Reply, error)) {
+func (s *Store) Find(e *events.Event, attempt int, done func(*events.Reply, error)) {
 	s.api.LookUp(events.StreamResults, s.prefix.Result(e), func(m *stored.Message, err error) {
 		if m == nil || err != nil {
 			done(nil, err)
 			return
 		}
-		done(events.DecodeResult(e, events.Header(m.Header), m.Data), nil)
+		done(events.DecodeResult(e, attempt, events.Header(m.Header), m.Data), nil)
 	})
 }
 

@@ -30,7 +30,7 @@ func open(t *testing.T, change ...func(*consumer.Config)) *bed {
 
 func (b *bed) find(e *events.Event) *events.Reply {
 	b.t.Helper()
-	r, err := jsapitest.Result(b.Bed, func(done func(*events.Reply, error)) { b.Find(e, done) })
+	r, err := jsapitest.Result(b.Bed, func(done func(*events.Reply, error)) { b.Find(e, 1, done) })
 	require.NoError(b.t, err)
 	return r
 }
@@ -113,6 +113,6 @@ func TestResultThatCannotBeStored(t *testing.T) {
 	e := jsapitest.Task(1, "e", time.Now())
 	m, _ := b.Message(e, &events.Reply{Status: 200})
 	require.ErrorIs(t, b.put(m), nats.ErrNoResponders)
-	_, err := jsapitest.Result(b.Bed, func(done func(*events.Reply, error)) { b.Find(e, done) })
+	_, err := jsapitest.Result(b.Bed, func(done func(*events.Reply, error)) { b.Find(e, 1, done) })
 	require.Error(t, err, "an unknown result is not the same as none")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
@@ -55,7 +56,7 @@ const (
 
 // delay is an event that is being delayed.
 type delay struct {
-	e      *events.Event
+	e      *lifecycle.Delivery
 	record string // of its runs, stored with it
 	until  time.Time
 	tries  *jsapi.Retrier
@@ -70,7 +71,8 @@ func (x *delay) own() bool { return x.e.Origin.Stream == events.StreamSchedules 
 // once e is stored and may be acked. After a crash in between, the process that gets e stores it again, and JetStream
 // detects the duplicate: by the message id for as long as it remembers it, and by the message under the event's key
 // until the event has ended. Delay tries until it succeeds, or until goOn returns false, and then does not call done.
-func (d *Delays) Delay(e *events.Event, record string, until time.Time, goOn func() bool, done func(Delayed, error)) {
+func (d *Delays) Delay(e *lifecycle.Delivery, record string, until time.Time, goOn func() bool,
+	done func(Delayed, error)) {
 	x, after := &delay{e, record, until, jsapi.NewRetrier(0), goOn, done}, uint64(0)
 	if x.own() {
 		after = e.Origin.Seq
@@ -89,16 +91,16 @@ func (d *Delays) Delay(e *events.Event, record string, until time.Time, goOn fun
 // event's key, 0 for none.
 func (d *Delays) message(x *delay, after uint64) *nats.Msg {
 	s := d.decoder.Subjects
-	header := jsapi.AsideHeader(x.e, len(x.record), d.api.NC.MaxPayload())
+	header := jsapi.AsideHeader(&x.e.Event, x.e.Runs, len(x.record), d.api.NC.MaxPayload())
 	header.Set(headerSchedule, "@at "+x.until.UTC().Format(time.RFC3339Nano))
-	header.Set(headerScheduleTarget, s.Due(x.e))
-	header.Set(events.HeaderMsgID, events.ParkedID(x.e))
+	header.Set(headerScheduleTarget, s.Due(&x.e.Event))
+	header.Set(events.HeaderMsgID, events.ParkedID(&x.e.Event))
 	header.Set(jsapi.HeaderExpectLastSubjectSeq, strconv.FormatUint(after, 10))
-	header.Set(jsapi.HeaderExpectLastSubjectSubject, s.Anywhere(x.e))
+	header.Set(jsapi.HeaderExpectLastSubjectSubject, s.Anywhere(&x.e.Event))
 	if x.record != "" {
 		header.Set(events.ParkedRecord, x.record)
 	}
-	return &nats.Msg{Subject: s.Waiting(x.e), Header: header, Data: x.e.Body}
+	return &nats.Msg{Subject: s.Waiting(&x.e.Event), Header: header, Data: x.e.Body}
 }
 
 func (d *Delays) publish(x *delay, after uint64) {
@@ -129,11 +131,12 @@ func (d *Delays) stored(x *delay, size int) {
 // findEarlier delays an event that was delivered before, unless an earlier version of Pinwheel has stored it, under its
 // own kind of key, and died before the ack.
 func (d *Delays) findEarlier(x *delay) {
-	d.api.LookUp(events.StreamSchedules, d.decoder.Subjects.AnywhereEarlier(x.e), func(m *stored.Message, err error) {
+	earlier := d.decoder.Subjects.AnywhereEarlier(&x.e.Event)
+	d.api.LookUp(events.StreamSchedules, earlier, func(m *stored.Message, err error) {
 		switch {
 		case err != nil:
 			d.again(x, err, unknownDelay, func() { d.findEarlier(x) })
-		case d.is(m, x.e):
+		case d.is(m, &x.e.Event):
 			d.stored(x, len(m.Data))
 		default:
 			d.publish(x, 0)
@@ -144,7 +147,7 @@ func (d *Delays) findEarlier(x *delay) {
 // check looks up the unexpected message under the event's key. Usually it is the event itself, delayed before a crash.
 func (d *Delays) check(x *delay) {
 	e, own := x.e, x.own()
-	d.api.LookUp(events.StreamSchedules, d.decoder.Subjects.Anywhere(e), func(m *stored.Message, err error) {
+	d.api.LookUp(events.StreamSchedules, d.decoder.Subjects.Anywhere(&e.Event), func(m *stored.Message, err error) {
 		switch {
 		case err != nil:
 			d.again(x, err, unknownDelay, func() { d.check(x) })
@@ -153,7 +156,7 @@ func (d *Delays) check(x *delay) {
 			x.done(DelayGone, nil)
 		case m == nil: // the message under the key has ended meanwhile
 			d.publish(x, 0)
-		case d.is(m, e) && !(own && m.Sequence == e.Origin.Seq):
+		case d.is(m, &e.Event) && !(own && m.Sequence == e.Origin.Seq):
 			d.stored(x, len(m.Data))
 		case e.Overlaps() == events.OverlapReplace && tickOf(m) > e.ScheduledTime:
 			x.done(DelayReplaced, nil)
@@ -187,7 +190,7 @@ func (d *Delays) is(m *stored.Message, e *events.Event) bool {
 	if m == nil {
 		return false
 	}
-	got, _ := d.decoder.DecodeParked(events.Origin{Stream: events.StreamSchedules, Seq: m.Sequence, Subject: m.Subject},
+	got, _, _ := d.decoder.DecodeParked(events.Origin{Stream: events.StreamSchedules, Seq: m.Sequence, Subject: m.Subject},
 		events.Header(m.Header), m.Data, m.Time)
 	return got.ID == e.ID && got.Target() == e.Target() && got.Kind == e.Kind && got.Stored.Equal(e.Stored) &&
 		got.FirstStored() == e.FirstStored()

@@ -34,7 +34,7 @@ type stubbornFleet struct {
 
 func (*stubborn) Through(string, uint64) bool { return false }
 
-func (d *stubborn) Submit(batch []*events.Event) {
+func (d *stubborn) Submit(batch []*lifecycle.Delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range batch {

@@ -83,7 +83,7 @@ func (s stateStore) commit(ctx context.Context, live *liveSchedule, st *tickStat
 // event is the message of a tick.
 func (s stateStore) event(live *liveSchedule, tick time.Time) *nats.Msg {
 	e := workers.NewTick(s.subjects, live.owner, live.worker, live.schedule, tick)
-	h := nats.Header(events.EncodeParked(e))
+	h := nats.Header(events.EncodeParked(e, events.FirstRun))
 	switch e.Overlaps() {
 	case events.OverlapForbid:
 		h.Set(jsapi.HeaderExpectLastSubjectSeq, "0")

@@ -134,6 +134,7 @@ func (s *Store) change(ctx context.Context, in workers.Installation, sched worke
 // WaitingEvent is an event that waits for its time or its next run.
 type WaitingEvent struct {
 	Event *events.Event // without a body
+	Runs  events.Runs
 	At    time.Time
 }
 
@@ -154,8 +155,8 @@ func (s *Store) WaitingAfter(ctx context.Context, owner, worker string, after ui
 			}
 			w := &WaitingEvent{}
 			// The failure is ignored: whether the reply subject is allowed makes no difference here.
-			w.Event, _ = decoder.DecodeParked(events.Origin{Stream: events.StreamSchedules, Seq: m.Sequence, Subject: m.Subject},
-				events.Header(m.Header), nil, m.Time)
+			origin := events.Origin{Stream: events.StreamSchedules, Seq: m.Sequence, Subject: m.Subject}
+			w.Event, w.Runs, _ = decoder.DecodeParked(origin, events.Header(m.Header), nil, m.Time)
 			w.At, _ = waitsUntil(m)
 			if !yield(w, nil) {
 				return

@@ -81,7 +81,7 @@ func (s *simulation) take(since time.Time) map[string][]int64 {
 			return got
 		}
 		seq = m.Sequence
-		e, f := decoder.DecodeParked(events.Origin{Stream: events.StreamSchedules, Seq: seq, Subject: m.Subject},
+		e, _, f := decoder.DecodeParked(events.Origin{Stream: events.StreamSchedules, Seq: seq, Subject: m.Subject},
 			events.Header(m.Header), m.Data, m.Time)
 		require.Nil(s.t, f)
 		name := strings.Split(e.ID, ":")[3]

@@ -47,10 +47,10 @@ func play(t testing.TB, st jetstream.Stream, handle func(*events.Event) *events.
 		e, failure := d.Decode(events.Origin{Subject: m.Subject(), Seq: 1}, events.Header(m.Headers()), m.Data(), time.Now())
 		r := handle(e)
 		if failure != nil {
-			r = events.FailureReply(e, failure)
+			r = events.FailureReply(e, 1, failure)
 		}
 		if r != nil && e.ReplyTo != "" {
-			r.EventID, r.Attempt = e.ID, e.Attempt
+			r.EventID, r.Attempt = e.ID, 1
 			_ = nc.PublishMsg(&nats.Msg{Subject: e.ReplyTo, Header: nats.Header(r.Encode()), Data: r.Body})
 		}
 		_ = m.Ack()
@@ -156,7 +156,7 @@ func TestCallFails(t *testing.T) {
 	t.Parallel()
 	nc := natstest.Connect(t, natstest.Start(t))
 	play(t, stream(t, nc, nil), func(e *events.Event) *events.Reply {
-		return events.FailureReply(e, events.Fail(events.ReasonCPU, "50 ms are over"))
+		return events.FailureReply(e, 1, events.Fail(events.ReasonCPU, "50 ms are over"))
 	}, nc)
 	r, err := newClient(t, nc).Call(within(t, patience), client.Request{Kind: events.Fetch, Owner: "acme",
 		Worker: "hello"})

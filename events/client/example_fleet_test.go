@@ -91,7 +91,7 @@ func (f *exampleFleet) run(m jetstream.Msg) {
 		failure = events.Fail(events.ReasonException, "no name")
 	}
 	if failure != nil {
-		r = events.FailureReply(e, failure)
+		r = events.FailureReply(e, 1, failure)
 	}
 	if e.ReplyTo != "" {
 		_ = f.nc.PublishMsg(&nats.Msg{Subject: e.ReplyTo, Header: nats.Header(r.Encode()), Data: r.Body})

@@ -9,10 +9,10 @@ import (
 
 // Attempt is one run of an event by one version of its worker, or of a batch of events. A thread gets it.
 type Attempt struct {
-	Event *events.Event
+	Event *Delivery
 	// Batch are the events of a run of a queue handler, also when there is only one; Event is the first of them. It is
 	// nil for the other handlers.
-	Batch  []*events.Event
+	Batch  []*Delivery
 	Worker *workers.Worker
 	Number int       // 1 for the first; of a batch, that of Event
 	Start  time.Time // when a thread took it; set by dispatch

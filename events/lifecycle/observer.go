@@ -4,8 +4,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/pinwheel-run/pinwheel/events"
 )
 
 // Observer sees what happens to the events of a process. The methods are called where it happens, by pinned threads and
@@ -13,9 +11,9 @@ import (
 // and Attempt.Trace in Started, and must keep no Report and no Settlement. Embed Unobserved to see only a part.
 type Observer interface {
 	// Delivered: the process has a new event, of the stream or a direct one. It is queued or ended next.
-	Delivered(e *events.Event)
+	Delivered(e *Delivery)
 	// Queued: dispatch takes the event. That happens again before each further attempt.
-	Queued(e *events.Event)
+	Queued(e *Delivery)
 	// Started: a thread has taken an attempt, and will run it.
 	Started(a *Attempt)
 	// Replied: an attempt has a response. r.End is not nil when the attempt ended with it; Ended is called next then.
@@ -31,10 +29,10 @@ type Observer interface {
 type Unobserved struct{}
 
 // Delivered implements Observer.
-func (Unobserved) Delivered(*events.Event) {}
+func (Unobserved) Delivered(*Delivery) {}
 
 // Queued implements Observer.
-func (Unobserved) Queued(*events.Event) {}
+func (Unobserved) Queued(*Delivery) {}
 
 // Started implements Observer.
 func (Unobserved) Started(*Attempt) {}

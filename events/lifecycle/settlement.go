@@ -9,7 +9,7 @@ import "github.com/pinwheel-run/pinwheel/events"
 // Both are values in one struct, so that a batch of settlements is one slice in the order of the decisions, and an
 // event costs no allocation here.
 type Settlement struct {
-	Event   *events.Event
+	Event   *Delivery
 	Reply   *events.Reply
 	Outcome Outcome
 	Order   Order

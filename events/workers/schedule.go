@@ -70,7 +70,7 @@ func (s Schedule) Validate() error {
 func NewTick(s events.Subjects, owner, worker string, sched Schedule, tick time.Time) *events.Event {
 	e := &events.Event{
 		Kind: events.Scheduled, Owner: owner, Worker: worker, ID: events.TickID(owner, worker, sched.Name, tick),
-		Stored: tick, Attempt: 1,
+		Stored: tick,
 		Header: events.Header{
 			events.HeaderEventID:       {events.TickID(owner, worker, sched.Name, tick)},
 			events.HeaderScheduledTime: {strconv.FormatInt(tick.UnixMilli(), 10)},

@@ -16,7 +16,8 @@ func TestTickRoundTrip(t *testing.T) {
 	for overlap, key := range map[events.Overlap]string{"": "cron~n~1700000000", events.OverlapForbid: "forbid~n",
 		events.OverlapReplace: "replace~n"} {
 		e := NewTick(s, "acme", "hello", Schedule{Name: "n", Cron: "* * * * *", Overlap: overlap}, at)
-		got, f := decoder.DecodeParked(events.Origin{Stream: "S", Seq: 3, Subject: s.Due(e)}, events.EncodeParked(e), nil, at)
+		got, _, f := decoder.DecodeParked(events.Origin{Stream: "S", Seq: 3, Subject: s.Due(e)},
+			events.EncodeParked(e, events.FirstRun), nil, at)
 		require.Nil(t, f)
 		require.Equal(t, key, got.Key)
 		require.Equal(t, "cron:acme:hello:n:1700000000", got.ID)

@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // Bounds of the WebSockets that clients open. They belong to what a persistent context does between events.
@@ -75,7 +76,7 @@ func (r *Calls) Accepted() int { return r.sockets.accepted }
 
 // Offer gives the worker's end of a WebSocket to the reply to an event. r is of what the context does between events;
 // nil = the context is not persistent.
-func (r *Calls) Offer(reply *events.Reply, id float64, e *events.Event) *events.Failure {
+func (r *Calls) Offer(reply *events.Reply, id float64, e *lifecycle.Delivery) *events.Failure {
 	var s *socket
 	if r != nil {
 		s = r.sockets.of[id]

@@ -24,10 +24,10 @@ const (
 // request is a request to a worker, and the caller of its event.
 type request struct {
 	results  *results
-	submit   func(e *events.Event, caller events.Caller)
+	submit   func(e *lifecycle.Delivery, caller lifecycle.Caller)
 	call     *lifecycle.ServiceCall
 	http     *http.Request
-	event    *events.Event
+	event    *lifecycle.Delivery
 	answer   func(short bool, write func(http.ResponseWriter) error)
 	answered atomic.Bool // or cancelled
 }
@@ -68,7 +68,7 @@ func (q *request) Cancel() bool {
 	return true
 }
 
-// Reply implements events.Caller.
+// Reply implements lifecycle.Caller.
 func (q *request) Reply(r *events.Reply) {
 	if !q.answered.CompareAndSwap(false, true) {
 		return
@@ -78,7 +78,7 @@ func (q *request) Reply(r *events.Reply) {
 	q.answer(short, func(w http.ResponseWriter) error { return write(q.http.Context(), w, q.http, r) })
 }
 
-// End implements events.Caller.
+// End implements lifecycle.Caller.
 func (q *request) End() { q.call.End() }
 
 // body reads the body of a request in parts. One goroutine reads it at a time.

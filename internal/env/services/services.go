@@ -18,7 +18,7 @@ import (
 
 // Dispatcher runs the events of calls; *dispatch.Dispatcher is one.
 type Dispatcher interface {
-	Submit(batch []*events.Event)
+	Submit(batch []*lifecycle.Delivery)
 }
 
 // Services carries out calls. Any goroutine may use it.
@@ -55,12 +55,10 @@ func New(d Dispatcher, reg prometheus.Registerer) (*Services, error) {
 }
 
 // event makes the event of a call, without what is called.
-func (s *Services) event(c *lifecycle.ServiceCall) *events.Event {
-	e := &events.Event{
-		Kind: events.Fetch, Owner: c.From.Worker.Owner, Worker: c.Worker, Version: c.Version, ID: s.ids.Next(),
-		Stored:   time.Now(),
-		Deadline: c.Deadline, Attempt: 1, Service: c.ServiceCall, Trace: c.Trace,
-	}
+func (s *Services) event(c *lifecycle.ServiceCall) *lifecycle.Delivery {
+	e := &lifecycle.Delivery{Event: events.Event{Kind: events.Fetch, Owner: c.From.Worker.Owner,
+		Worker: c.Worker, Version: c.Version, ID: s.ids.Next(), Stored: time.Now(),
+		Deadline: c.Deadline}, Runs: events.Runs{Attempt: 1}, Service: c.ServiceCall, Trace: c.Trace}
 	if from := c.From.Event; from != nil { // in a split, all calls of one event get the same version
 		if e.VersionKey = from.VersionKey; e.VersionKey == "" {
 			e.VersionKey = from.ID
@@ -70,7 +68,7 @@ func (s *Services) event(c *lifecycle.ServiceCall) *events.Event {
 }
 
 // submit has an event run. caller gets its reply.
-func (s *Services) submit(e *events.Event, caller events.Caller) {
+func (s *Services) submit(e *lifecycle.Delivery, caller lifecycle.Caller) {
 	e.Caller = caller
-	s.dispatcher.Submit([]*events.Event{e})
+	s.dispatcher.Submit([]*lifecycle.Delivery{e})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // requestBody is the body of a request. One goroutine reads it at a time: that of the exchange before the event runs,
@@ -56,7 +57,7 @@ func (*requestBody) size(length int64) int64 {
 }
 
 // give gives e the body of a request: at once if it is short, otherwise in parts while the event runs.
-func (b *requestBody) give(e *events.Event, length int64) error {
+func (b *requestBody) give(e *lifecycle.Delivery, length int64) error {
 	if length != 0 && b.size(length) == 0 {
 		e.Parts = &events.Parts{ID: e.ID, Live: true, Size: max(0, length), Read: b.part, Free: b.free}
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // dialFrom connects from an address of this machine, and sends a request for path.
@@ -47,7 +48,7 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	}
 	release, running := make(chan struct{}), make(chan struct{}, 16)
 	g, addr := open(t, Config{Domain: "w.test", MaxConnections: 8,
-		Trust: []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}}, func(e *events.Event) *events.Reply {
+		Trust: []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}}, func(e *lifecycle.Delivery) *events.Reply {
 		if e.URL == "http://"+shop+"/wait" {
 			running <- struct{}{}
 			<-release

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -22,7 +23,7 @@ func TestSetCookieOfFiles(t *testing.T) {
 func TestCookiesOfTheConsole(t *testing.T) {
 	t.Parallel()
 	var got []string
-	_, addr := open(t, Config{Domain: "test"}, func(e *events.Event) *events.Reply {
+	_, addr := open(t, Config{Domain: "test"}, func(e *lifecycle.Delivery) *events.Reply {
 		got = nil
 		for i := 0; i < len(e.HTTPHeaders); i += 2 {
 			if e.HTTPHeaders[i] == "Cookie" {
@@ -60,7 +61,7 @@ func TestCookiesOfTheConsole(t *testing.T) {
 func TestDomainsOfCookies(t *testing.T) {
 	t.Parallel()
 	var set []string
-	g, addr := open(t, Config{Domain: "w.example", Paths: "dev"}, func(*events.Event) *events.Reply {
+	g, addr := open(t, Config{Domain: "w.example", Paths: "dev"}, func(*lifecycle.Delivery) *events.Reply {
 		headers := []string{}
 		for _, c := range set {
 			headers = append(headers, "set-cookie", c)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // line is a connection that a test writes to, a piece at a time.
@@ -118,7 +119,7 @@ func TestUnfinishedHeadersAreCut(t *testing.T) {
 func TestIdleConnectionsAreCut(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	_, addr := open(t, domain, func(e *events.Event) *events.Reply {
+	_, addr := open(t, domain, func(e *lifecycle.Delivery) *events.Reply {
 		if e.Method == http.MethodPut {
 			<-release
 		}
@@ -141,7 +142,7 @@ func TestIdleConnectionsAreCut(t *testing.T) {
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	release, came := make(chan struct{}), make(chan struct{}, 1)
-	g, addr := open(t, domain, func(*events.Event) *events.Reply {
+	g, addr := open(t, domain, func(*lifecycle.Delivery) *events.Reply {
 		came <- struct{}{}
 		<-release
 		return &events.Reply{Status: 200, Body: []byte("whole")}
@@ -171,7 +172,7 @@ func TestDrain(t *testing.T) {
 func TestClose(t *testing.T) {
 	t.Parallel()
 	came, gone, answered := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	g, addr := open(t, domain, func(e *events.Event) *events.Reply {
+	g, addr := open(t, domain, func(e *lifecycle.Delivery) *events.Reply {
 		e.Requester.OnGone(func() { close(gone) })
 		came <- struct{}{}
 		<-answered // so the reply comes too late

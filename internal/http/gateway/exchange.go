@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -17,12 +18,12 @@ type exchange struct {
 	began     time.Time
 	service   service
 	cors      crossOrigin
-	prefix    string        // of the request's path, which the worker does not see; escaped
-	path      workers.Path  // of the request below prefix
-	open      bool          // the path needs no token, and another one of the worker may need it
-	upgrades  bool          // the client wants a WebSocket, and can have one
-	event     *events.Event // nil when the request becomes none
-	body      *requestBody  // of the event
+	prefix    string              // of the request's path, which the worker does not see; escaped
+	path      workers.Path        // of the request below prefix
+	open      bool                // the path needs no token, and another one of the worker may need it
+	upgrades  bool                // the client wants a WebSocket, and can have one
+	event     *lifecycle.Delivery // nil when the request becomes none
+	body      *requestBody        // of the event
 	requester *events.Requester
 
 	recorded bool            // counted and logged
@@ -106,7 +107,7 @@ func (x *exchange) run() {
 	c := newCall(drop)
 	x.event.Caller, x.event.Requester = c, x.requester
 	x.event.Version, x.event.BySplit = x.service.worker.Version, !x.service.named
-	x.g.Runner.Submit([]*events.Event{x.event})
+	x.g.Runner.Submit([]*lifecycle.Delivery{x.event})
 	if reply := x.await(c); reply != nil {
 		x.version = reply.Version
 		x.write(reply)

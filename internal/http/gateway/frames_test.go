@@ -13,13 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // openSockets starts a server whose requests become WebSockets of serve, and returns what opens one of its only owner.
 func openSockets(t *testing.T, serve func(context.Context, events.SocketConn)) (dial func() *websocket.Conn) {
 	cfg := domain
 	cfg.OwnerRequests = 1
-	g := newGateway(t, cfg, handler(func(*events.Event) *events.Reply {
+	g := newGateway(t, cfg, handler(func(*lifecycle.Delivery) *events.Reply {
 		return &events.Reply{Status: http.StatusSwitchingProtocols, Socket: &events.Socket{Serve: serve}}
 	}))
 	s := httptest.NewServer(g)

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // answers runs events at once.
-type answers func(*events.Event)
+type answers func(*lifecycle.Delivery)
 
-func (f answers) Submit(batch []*events.Event) {
+func (f answers) Submit(batch []*lifecycle.Delivery) {
 	for _, e := range batch {
 		f(e)
 		e.Caller.Reply(&events.Reply{Status: 200})
@@ -40,7 +41,7 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		r.RemoteAddr = "192.0.2.7:1234"
-		g := newGateway(t, Config{Domain: "w.test", Paths: "dev"}, answers(func(e *events.Event) {
+		g := newGateway(t, Config{Domain: "w.test", Paths: "dev"}, answers(func(e *lifecycle.Delivery) {
 			require.True(t, events.ValidName(e.Owner) && events.ValidName(e.Worker), "%q", e.Target())
 			require.True(t, strings.HasPrefix(e.URL, "http://"), e.URL)
 			require.NotContains(t, e.URL, " ")

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/lib/eventid"
 	"github.com/pinwheel-run/pinwheel/internal/lib/repeats"
 )
@@ -16,7 +16,7 @@ import (
 // Runner runs direct events.
 type Runner interface {
 	// Submit takes events. Each one's Caller gets its reply.
-	Submit(batch []*events.Event)
+	Submit(batch []*lifecycle.Delivery)
 }
 
 // Rooms are what a Gateway works with.

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/test/parallel"
 )
 
@@ -31,9 +32,9 @@ func TestMain(m *testing.M) {
 const patience = time.Minute
 
 // handler runs events, each in a goroutine of its own.
-type handler func(e *events.Event) *events.Reply
+type handler func(e *lifecycle.Delivery) *events.Reply
 
-func (h handler) Submit(batch []*events.Event) {
+func (h handler) Submit(batch []*lifecycle.Delivery) {
 	for _, e := range batch {
 		go func() {
 			e.Caller.Reply(h(e))
@@ -66,10 +67,10 @@ func open(t *testing.T, cfg Config, h handler, change ...func(*Gateway)) (g *Gat
 // seen records events and answers 200 "ok".
 type seen struct {
 	mu   sync.Mutex
-	list []*events.Event
+	list []*lifecycle.Delivery
 }
 
-func (s *seen) handle(e *events.Event) *events.Reply {
+func (s *seen) handle(e *lifecycle.Delivery) *events.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, e)
@@ -77,7 +78,7 @@ func (s *seen) handle(e *events.Event) *events.Reply {
 		Version: "1-abc"}
 }
 
-func (s *seen) take() []*events.Event {
+func (s *seen) take() []*lifecycle.Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := s.list
@@ -212,7 +213,7 @@ func TestPaths(t *testing.T) {
 	t.Parallel()
 	var s seen
 	_, addr := open(t, Config{Paths: "dev", Domain: "localhost"}, s.handle)
-	get := func(path, host string) (int, *events.Event) {
+	get := func(path, host string) (int, *lifecycle.Delivery) {
 		list := raw(t, addr, "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n", 1)
 		require.Len(t, list, 1, path)
 		if got := s.take(); len(got) > 0 {
@@ -320,7 +321,7 @@ func TestReplies(t *testing.T) {
 		"/dropped": {Status: 200, Dropped: 1 << 30},
 		"/none":    {Failure: events.Fail(events.ReasonNoWorker, "there is no worker acme/w")},
 	}
-	_, addr := open(t, domain, func(e *events.Event) *events.Reply {
+	_, addr := open(t, domain, func(e *lifecycle.Delivery) *events.Reply {
 		return replies[strings.TrimPrefix(e.URL, "http://w--acme.w.test")]
 	})
 	get := func(method, path string) *http.Response {
@@ -360,7 +361,7 @@ func TestReplies(t *testing.T) {
 
 func TestMessagesForDevelopers(t *testing.T) {
 	t.Parallel()
-	_, addr := open(t, Config{Domain: "w.test", Messages: true}, func(*events.Event) *events.Reply {
+	_, addr := open(t, Config{Domain: "w.test", Messages: true}, func(*lifecycle.Delivery) *events.Reply {
 		return &events.Reply{Failure: events.Fail(events.ReasonException, "TypeError: x is not a function")}
 	})
 	list := raw(t, addr, "GET / HTTP/1.1\r\nHost: w--acme.w.test\r\nConnection: close\r\n\r\n", 1)
@@ -382,7 +383,7 @@ const address = "http://w--acme.w.test/"
 // A long body comes in parts while the event runs, and the response's body goes out while it is made.
 func TestBodiesBothWays(t *testing.T) {
 	t.Parallel()
-	_, addr := open(t, domain, func(e *events.Event) *events.Reply {
+	_, addr := open(t, domain, func(e *lifecycle.Delivery) *events.Reply {
 		s := &events.Stream{Cancel: func(string) {}}
 		granted := make(chan int64, 1<<10)
 		s.Grant = func(upTo int64) { granted <- upTo }
@@ -421,7 +422,7 @@ func TestBodiesBothWays(t *testing.T) {
 // A handler may answer a part of the body before the client sends the next one.
 func TestConversation(t *testing.T) {
 	t.Parallel()
-	_, addr := open(t, domain, func(e *events.Event) *events.Reply {
+	_, addr := open(t, domain, func(e *lifecycle.Delivery) *events.Reply {
 		s := &events.Stream{Cancel: func(string) {}, Grant: func(int64) {}}
 		go func() {
 			for i := 0; ; i++ {
@@ -476,7 +477,7 @@ func (counting) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestClientThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	pushed := make(chan int64, 1)
-	_, addr := open(t, domain, func(e *events.Event) *events.Reply {
+	_, addr := open(t, domain, func(e *lifecycle.Delivery) *events.Reply {
 		cancelled := make(chan struct{})
 		s := &events.Stream{Cancel: func(string) { close(cancelled) }}
 		grants := make(chan int64, 1<<16)
@@ -513,7 +514,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 func TestClientGone(t *testing.T) {
 	t.Parallel()
 	gone, came := make(chan struct{}), make(chan struct{})
-	_, addr := open(t, domain, func(e *events.Event) *events.Reply {
+	_, addr := open(t, domain, func(e *lifecycle.Delivery) *events.Reply {
 		e.Requester.OnGone(func() { close(gone) })
 		close(came)
 		<-gone
@@ -535,7 +536,7 @@ func TestClientGone(t *testing.T) {
 // A body that breaks off is cut, and the client sees that.
 func TestResponseThatBreaksOff(t *testing.T) {
 	t.Parallel()
-	_, addr := open(t, domain, func(*events.Event) *events.Reply {
+	_, addr := open(t, domain, func(*lifecycle.Delivery) *events.Reply {
 		s := &events.Stream{Grant: func(int64) {}, Cancel: func(string) {}}
 		s.Push(events.Chunk{Data: []byte("half")})
 		s.Push(events.Chunk{Failure: events.Fail(events.ReasonCPU, "x")})
@@ -552,7 +553,7 @@ func TestResponseThatBreaksOff(t *testing.T) {
 // Bodies that come too slowly, too large or not whole end their request.
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
-	read := func(e *events.Event) *events.Reply {
+	read := func(e *lifecycle.Delivery) *events.Reply {
 		for i := 0; e.Parts != nil; i++ {
 			if _, err := e.Parts.Read(context.Background(), i); errors.Is(err, io.EOF) {
 				break
@@ -585,7 +586,7 @@ func TestBadBodies(t *testing.T) {
 func TestRequestsOfAnOwnerAreBounded(t *testing.T) {
 	t.Parallel()
 	release, came := make(chan struct{}), make(chan struct{}, 2)
-	_, addr := open(t, Config{Domain: "w.test", OwnerRequests: 2}, func(e *events.Event) *events.Reply {
+	_, addr := open(t, Config{Domain: "w.test", OwnerRequests: 2}, func(e *lifecycle.Delivery) *events.Reply {
 		if e.Owner == "acme" {
 			came <- struct{}{}
 			<-release
@@ -620,7 +621,7 @@ func TestBodiesThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
 	large := make([]byte, 8<<20) // more than the sockets of both sides hold
 	_, addr := open(t, Config{Domain: "w.test", Memory: 40 << 20},
-		func(*events.Event) *events.Reply { return &events.Reply{Status: 200, Body: large} })
+		func(*lifecycle.Delivery) *events.Reply { return &events.Reply{Status: 200, Body: large} })
 	again := "" // Retry-After
 	status := func(owner string) (int, net.Conn) {
 		c, err := net.Dial("tcp", addr)
@@ -674,7 +675,7 @@ func TestOwners(t *testing.T) {
 // refused.
 func TestBodyThatNobodyReads(t *testing.T) {
 	t.Parallel()
-	_, addr := open(t, domain, func(*events.Event) *events.Reply { return &events.Reply{Status: 200} },
+	_, addr := open(t, domain, func(*lifecycle.Delivery) *events.Reply { return &events.Reply{Status: 200} },
 		func(g *Gateway) { g.times.rest = 100 * time.Millisecond })
 	for host, status := range map[string]int{"w--acme.w.test": 200, "other.test": 404} {
 		head := "POST / HTTP/1.1\r\nHost: " + host + "\r\n"

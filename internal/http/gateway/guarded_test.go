@@ -12,6 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -180,7 +181,7 @@ func FuzzGuardedFiles(f *testing.F) {
 		files := planFiles()
 		files.lists[w.Assets.Files] = files.lists[filesOf2]
 		ran := false
-		g := newGateway(t, domain, answers(func(*events.Event) { ran = true }))
+		g := newGateway(t, domain, answers(func(*lifecycle.Delivery) { ran = true }))
 		g.Workers = (&backend{secrets: map[string]string{"TOKEN": "s3cret"}}).only(w)
 		g.Files = files
 		rec := httptest.NewRecorder()

@@ -20,6 +20,7 @@ import (
 	"github.com/summerwind/h2spec/spec"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // TestH2Spec runs all of h2spec: what RFC 9113 and RFC 7541 say of frames, streams, headers and errors.
@@ -29,7 +30,7 @@ func TestH2Spec(t *testing.T) {
 	newCertificate(t, dir, 1)
 	cert, err := OpenCertificate(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), zerolog.Nop())
 	require.NoError(t, err)
-	answer := func(*events.Event) *events.Reply {
+	answer := func(*lifecycle.Delivery) *events.Reply {
 		return &events.Reply{Status: 200, Headers: []string{"content-type", "text/plain"}, Body: make([]byte, 100)}
 	}
 	g, addr := open(t, Config{Paths: "acme", Certificate: cert}, answer,

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // mover moves a body as a pipe does, with memory that it uses again.
@@ -73,7 +74,7 @@ func TestPassage(t *testing.T) {
 		return m
 	}
 	const size = 100 * partBytes
-	_, addr := open(t, domain, func(e *events.Event) *events.Reply {
+	_, addr := open(t, domain, func(e *lifecycle.Delivery) *events.Reply {
 		got, _ := movers.Load(e.URL[strings.LastIndex(e.URL, "/"):])
 		m := got.(*mover)
 		most := int64(1 << 40)
@@ -137,7 +138,7 @@ func TestLargerParts(t *testing.T) {
 	const size = 8 << 20
 	largest, sum := make(chan int, 1), make(chan int, 1)
 	var g *Gateway
-	_, addr := open(t, domain, func(e *events.Event) *events.Reply {
+	_, addr := open(t, domain, func(e *lifecycle.Delivery) *events.Reply {
 		most, all := 0, 0
 		for i := 0; ; i++ {
 			part, err := e.Parts.Read(t.Context(), i)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // Headers that the gateway sets, for the worker and for the client (docs/reference/http.md).
@@ -66,12 +67,12 @@ func checkRequest(r *http.Request) *refusal {
 }
 
 // eventOf makes the event of a request, without its URL and body.
-func (g *Gateway) eventOf(r *http.Request, t target) *events.Event {
+func (g *Gateway) eventOf(r *http.Request, t target) *lifecycle.Delivery {
 	c, now := g.clientOf(r), time.Now()
-	e := &events.Event{
-		Kind: events.Fetch, Owner: t.owner, Worker: t.worker, Version: t.version, VersionKey: r.Header.Get(headerVersionKey),
-		ID: g.ids.Next(), Method: r.Method, Stored: now, Deadline: now.Add(g.cfg.Wait), Attempt: 1,
-	}
+	e := &lifecycle.Delivery{Event: events.Event{Kind: events.Fetch, Owner: t.owner, Worker: t.worker,
+		Version: t.version, VersionKey: r.Header.Get(headerVersionKey), ID: g.ids.Next(), Stored: now,
+		Deadline: now.Add(g.cfg.Wait), Request: events.Request{Method: r.Method}},
+		Runs: events.Runs{Attempt: 1}}
 	named := hopsNamed(r.Header)
 	list := make([]string, 0, 2*len(r.Header)+12)
 	for name, values := range r.Header {
@@ -96,7 +97,7 @@ func (g *Gateway) eventOf(r *http.Request, t target) *events.Event {
 var notBelow = &refusal{http.StatusNotFound, "the paths of this worker begin with its http.base"}
 
 // place says which path the worker sees: that of the request below its prefix and the worker's base.
-func (x *exchange) place(e *events.Event, t target) *refusal {
+func (x *exchange) place(e *lifecycle.Delivery, t target) *refusal {
 	prefix, path := t.prefix, t.path
 	if base := x.service.Base; base != "" {
 		below, ok := path.Below(base)

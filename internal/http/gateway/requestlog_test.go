@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -44,7 +45,7 @@ func (o *output) await(t *testing.T, n int) (lines []events.LogLine) {
 
 func TestRequestLog(t *testing.T) {
 	out := &output{}
-	answer := func(e *events.Event) *events.Reply {
+	answer := func(e *lifecycle.Delivery) *events.Reply {
 		if strings.HasSuffix(e.URL, "/breaks") {
 			s := &events.Stream{Grant: func(int64) {}, Cancel: func(string) {}}
 			s.Push(events.Chunk{Data: []byte("ab")})

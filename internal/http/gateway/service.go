@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -28,12 +28,12 @@ type service struct {
 }
 
 // serviceOf finds the version that runs e. It is found here, because it says whether e may run. e runs in no other one.
-func (g *Gateway) serviceOf(e *events.Event) (service, *refusal) {
+func (g *Gateway) serviceOf(e *lifecycle.Delivery) (service, *refusal) {
 	in, ok := g.Workers.Installed(e.Owner, e.Worker)
 	if !ok {
 		return service{}, notFound
 	}
-	s := service{worker: in.Of(e), active: in.Active(), named: e.Version != "", installed: in}
+	s := service{worker: in.Of(&e.Event), active: in.Active(), named: e.Version != "", installed: in}
 	if s.worker == nil && (!s.named || s.active == nil) {
 		return service{}, notFound
 	}

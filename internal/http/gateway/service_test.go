@@ -14,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -204,7 +205,7 @@ func TestCORS(t *testing.T) {
 	t.Parallel()
 	var s seen
 	h := &backend{}
-	g, addr := open(t, domain, func(e *events.Event) *events.Reply {
+	g, addr := open(t, domain, func(e *lifecycle.Delivery) *events.Reply {
 		r := s.handle(e)
 		r.Headers = append(r.Headers, "vary", "Accept", "access-control-allow-origin", "https://evil.example",
 			"access-control-allow-credentials", "true")

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 const (
@@ -63,7 +64,7 @@ type bodies struct {
 	list []framedRequest
 }
 
-func (b *bodies) handle(e *events.Event) *events.Reply {
+func (b *bodies) handle(e *lifecycle.Delivery) *events.Reply {
 	body, whole := e.Body, true
 	for i := 0; e.Parts != nil; i++ {
 		part, err := e.Parts.Read(context.Background(), i)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // mirror sends back what clients send.
@@ -32,7 +33,7 @@ func TestWebSocketOutlivesItsRequest(t *testing.T) {
 	t.Parallel()
 	cfg := domain
 	cfg.OwnerRequests = 1
-	g := newGateway(t, cfg, handler(func(*events.Event) *events.Reply {
+	g := newGateway(t, cfg, handler(func(*lifecycle.Delivery) *events.Reply {
 		return &events.Reply{Status: http.StatusSwitchingProtocols, Socket: &events.Socket{Serve: mirror}}
 	}))
 	defer g.Close()

@@ -16,11 +16,12 @@ import (
 func TestLineOfABatch(t *testing.T) {
 	t.Parallel()
 	line := func(end *lifecycle.End) string {
-		e := &events.Event{Owner: "dev", Worker: "w", Kind: events.Task, ID: "1"}
+		e := &lifecycle.Delivery{Event: events.Event{Owner: "dev", Worker: "w", Kind: events.Task, ID: "1"}}
 		var out bytes.Buffer
 		eventLine(&out, &lifecycle.Report{
-			Attempt: &lifecycle.Attempt{Event: e, Batch: []*events.Event{e, e, e}, Worker: &workers.Worker{}, Start: time.Now()},
-			End:     end,
+			Attempt: &lifecycle.Attempt{Event: e, Batch: []*lifecycle.Delivery{e, e, e}, Worker: &workers.Worker{},
+				Start: time.Now()},
+			End: end,
 		})
 		return out.String()
 	}
@@ -45,7 +46,7 @@ func TestBatchesOfAWorker(t *testing.T) {
 func TestLineOfAServiceCall(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	e := &events.Event{Owner: "dev", Worker: "auth", Kind: events.Fetch, ID: "call-1",
+	e := &lifecycle.Delivery{Event: events.Event{Owner: "dev", Worker: "auth", Kind: events.Fetch, ID: "call-1"},
 		Service: &events.ServiceCall{Method: "check"}}
 	eventLine(&out, &lifecycle.Report{
 		Attempt: &lifecycle.Attempt{Event: e, Worker: &workers.Worker{}, Start: time.Now(), Number: 1},

@@ -224,7 +224,7 @@ type WaitingEvent struct {
 // DescribeWaiting describes an event that waits.
 func DescribeWaiting(w *schedule.WaitingEvent) WaitingEvent {
 	v := w.Event
-	return WaitingEvent{w.At, v.Owner, v.Worker, v.Kind.String(), v.ID, v.Attempt, v.Stored}
+	return WaitingEvent{w.At, v.Owner, v.Worker, v.Kind.String(), v.ID, w.Runs.Attempt, v.Stored}
 }
 
 // ListWaiting chooses events that wait for their time.

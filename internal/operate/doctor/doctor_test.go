@@ -97,7 +97,7 @@ type acker struct{ settle func([]lifecycle.Settlement) }
 
 func (*acker) Through(string, uint64) bool { return false }
 
-func (a *acker) Submit(batch []*events.Event) {
+func (a *acker) Submit(batch []*lifecycle.Delivery) {
 	for _, e := range batch {
 		a.settle([]lifecycle.Settlement{{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}}})
 	}

@@ -85,7 +85,7 @@ func ofReport(r *lifecycle.Report) []*Entry {
 }
 
 // ofEvent makes the entry of an event that a run had.
-func ofEvent(r *lifecycle.Report, of *events.Event, attempt int, end *lifecycle.End) *Entry {
+func ofEvent(r *lifecycle.Report, of *lifecycle.Delivery, attempt int, end *lifecycle.End) *Entry {
 	a := r.Attempt
 	now := time.Now()
 	e := &Entry{

@@ -245,7 +245,8 @@ func TestLongTextsAreCut(t *testing.T) {
 
 func report(kind events.Kind, end *lifecycle.End, reply *events.Reply) *lifecycle.Report {
 	return &lifecycle.Report{
-		Attempt: &lifecycle.Attempt{Event: &events.Event{Owner: "acme", Worker: "w", Kind: kind, ID: "e1"},
+		Attempt: &lifecycle.Attempt{Event: &lifecycle.Delivery{Event: events.Event{Owner: "acme", Worker: "w",
+			Kind: kind, ID: "e1"}},
 			Worker: &workers.Worker{Version: "3-0123456789ab"}, Number: 2, Start: time.Now()},
 		Reply: reply, End: end,
 	}
@@ -262,8 +263,8 @@ func TestEndedBatch(t *testing.T) {
 		Items: []lifecycle.Item{{Decision: lifecycle.Acked}, {}, {Decision: lifecycle.Again}},
 	}, nil)
 	for _, id := range []string{"e1", "e2", "e3"} {
-		r.Attempt.Batch = append(r.Attempt.Batch, &events.Event{Owner: "acme", Worker: "w", Kind: events.Task, ID: id,
-			Attempt: 4})
+		r.Attempt.Batch = append(r.Attempt.Batch, &lifecycle.Delivery{Event: events.Event{Owner: "acme",
+			Worker: "w", Kind: events.Task, ID: id}, Runs: events.Runs{Attempt: 4}})
 	}
 	var list []any
 	for _, e := range ofReport(r) {

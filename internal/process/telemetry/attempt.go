@@ -102,7 +102,7 @@ func worker(owner, name, version string) []attribute.KeyValue {
 }
 
 // messageAttributes are those of an event of the stream.
-func messageAttributes(e *events.Event, operation attribute.KeyValue, name string) []attribute.KeyValue {
+func messageAttributes(e *lifecycle.Delivery, operation attribute.KeyValue, name string) []attribute.KeyValue {
 	first := e.FirstStored()
 	return []attribute.KeyValue{
 		semconv.MessagingSystemKey.String(system), operation, semconv.MessagingOperationName(name),

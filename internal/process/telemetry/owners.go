@@ -3,7 +3,6 @@ package telemetry
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
@@ -61,7 +60,7 @@ func (o *Owners) Started(a *lifecycle.Attempt) {
 	}
 }
 
-func (c *ownerCounts) started(a *lifecycle.Attempt, e *events.Event, number int) {
+func (c *ownerCounts) started(a *lifecycle.Attempt, e *lifecycle.Delivery, number int) {
 	if number <= 1 && e != nil {
 		c.waited.Add(max(0, a.Start.Sub(e.Stored).Seconds()))
 	}

@@ -20,7 +20,7 @@ func TestOwnersThatAreNamed(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	o, err := NewOwners([]string{"acme", "quiet"}, reg)
 	require.NoError(t, err)
-	run := func(owner string, end lifecycle.End, batch ...*events.Event) {
+	run := func(owner string, end lifecycle.End, batch ...*lifecycle.Delivery) {
 		e := event(1)
 		e.Owner = owner
 		a := &lifecycle.Attempt{Event: e, Batch: batch, Worker: &workers.Worker{Owner: owner}, Number: 1,

@@ -93,11 +93,10 @@ func openTracer(t testing.TB, rate int, env ...string) (*tracer, *tracetest.InMe
 	return newTracer(provider, Config{Settings: s, OwnerRate: rate}), kept
 }
 
-func event(seq uint64, header ...string) *events.Event {
-	e := &events.Event{
-		Kind: events.Task, Owner: "acme", Worker: "w", ID: "e", Stored: time.Unix(1000, int64(seq)), Attempt: 1,
-		Origin: events.Origin{Stream: events.StreamEvents, Seq: seq}, Header: events.Header{},
-	}
+func event(seq uint64, header ...string) *lifecycle.Delivery {
+	e := &lifecycle.Delivery{Event: events.Event{Kind: events.Task, Owner: "acme", Worker: "w", ID: "e",
+		Stored: time.Unix(1000, int64(seq)), Origin: events.Origin{Stream: events.StreamEvents,
+			Seq: seq}, Header: events.Header{}}, Runs: events.Runs{Attempt: 1}}
 	for i := 0; i+1 < len(header); i += 2 {
 		e.Header[header[i]] = append(e.Header[header[i]], header[i+1])
 	}
@@ -202,7 +201,7 @@ func TestUnsampledEventsCostNoAllocation(t *testing.T) {
 func TestBatchIsLinked(t *testing.T) {
 	t.Parallel()
 	tr, kept := openTracer(t, 10)
-	batch := []*events.Event{event(1, "traceparent", parentID), event(2, "traceparent", unwanted), event(3)}
+	batch := []*lifecycle.Delivery{event(1, "traceparent", parentID), event(2, "traceparent", unwanted), event(3)}
 	for _, e := range batch {
 		tr.Delivered(e)
 	}
@@ -335,7 +334,7 @@ func TestTextsThatAreNoUTF8(t *testing.T) {
 	require.NoError(t, err)
 	bad, good := event(1), event(2)
 	bad.Kind, bad.Method, bad.URL = events.Fetch, "GET", "http://a%ff/%ff"
-	for _, e := range []*events.Event{bad, good} {
+	for _, e := range []*lifecycle.Delivery{bad, good} {
 		tel.tracer.Delivered(e)
 		a := &lifecycle.Attempt{Event: e, Worker: &workers.Worker{}, Number: 1, Start: time.Now()}
 		tel.tracer.Started(a)

@@ -43,7 +43,7 @@ func newTracer(provider trace.TracerProvider, cfg Config) *tracer {
 }
 
 // Delivered implements lifecycle.Observer: it decides whether spans of the event are kept.
-func (t *tracer) Delivered(e *events.Event) {
+func (t *tracer) Delivered(e *lifecycle.Delivery) {
 	if e.Trace != nil || e.Service != nil { // the caller of a service has decided
 		return
 	}
@@ -70,7 +70,7 @@ func (t *tracer) Delivered(e *events.Event) {
 }
 
 // parentOf is the span that the publisher names. The publisher may be anybody.
-func parentOf(e *events.Event) (events.TraceContext, bool) {
+func parentOf(e *lifecycle.Delivery) (events.TraceContext, bool) {
 	var parent, state string
 	if e.Direct() {
 		for i := 0; i+1 < len(e.HTTPHeaders); i += 2 {
@@ -94,7 +94,7 @@ func parentOf(e *events.Event) (events.TraceContext, bool) {
 
 // ownContext is the span of an event of the stream in the trace that it has without a parent. No publisher can choose
 // the ids, or it could choose what is sampled. A direct event gets a random trace.
-func ownContext(e *events.Event) (c events.TraceContext) {
+func ownContext(e *lifecycle.Delivery) (c events.TraceContext) {
 	if e.Direct() {
 		c.TraceID = randomTrace()
 		return c
@@ -154,7 +154,7 @@ func (t *tracer) startBatch(a *lifecycle.Attempt) {
 }
 
 // receive keeps the span of an event that waited until now.
-func (t *tracer) receive(e *events.Event, now time.Time) {
+func (t *tracer) receive(e *lifecycle.Delivery, now time.Time) {
 	ctx := context.WithValue(context.Background(), idsKey{}, chosen{trace: e.Trace.TraceID, span: e.Trace.SpanID})
 	if parent, ok := parentOf(e); ok && parent.TraceID == e.Trace.TraceID {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, spanContext(parent))

@@ -150,9 +150,10 @@ func (p *process) run(a *lifecycle.Attempt) {
 }
 
 func (p *process) submit(n int) {
-	var batch []*events.Event
+	var batch []*lifecycle.Delivery
 	for i := range n {
-		batch = append(batch, &events.Event{Kind: events.Task, Owner: "acme", Worker: "one", ID: fmt.Sprint(i), Attempt: 1})
+		batch = append(batch, &lifecycle.Delivery{Event: events.Event{Kind: events.Task, Owner: "acme",
+			Worker: "one", ID: fmt.Sprint(i)}, Runs: events.Runs{Attempt: 1}})
 	}
 	p.d.Submit(batch)
 }

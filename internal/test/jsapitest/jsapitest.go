@@ -124,7 +124,7 @@ func (b *Bed) Stored(stream string) int {
 func Task(seq uint64, id string, stored time.Time) *events.Event {
 	subject := Prefix.Event(events.Task, "acme", "w")
 	return &events.Event{
-		Kind: events.Task, Owner: "acme", Worker: "w", ID: id, Stored: stored, Attempt: 1,
+		Kind: events.Task, Owner: "acme", Worker: "w", ID: id, Stored: stored,
 		Origin: events.Origin{Stream: events.StreamEvents, Seq: seq, Subject: subject},
 	}
 }
