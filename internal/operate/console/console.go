@@ -95,15 +95,12 @@ func (c *Console) client(s session) *control.Client {
 type call struct {
 	*Console
 	session
-	http *http.Request
-	w    http.ResponseWriter
-	ctx  context.Context //nolint:containedctx // of the request
+	inputs
+	w   http.ResponseWriter
+	ctx context.Context //nolint:containedctx // of the request
 }
 
 func (c *call) fleet() *control.Client { return c.client(c.session) }
-
-// arg is a parameter of the URL.
-func (c *call) arg(name string) string { return c.http.URL.Query().Get(name) }
 
 // page is what a handler answers: a template with its data.
 type page struct {
@@ -116,6 +113,14 @@ type page struct {
 // handler answers a request with a page, or with an error. After an action it answers with another page's address
 // (see done).
 type handler func(*call) (*page, error)
+
+// lookup answers a request that changes nothing with a page of what the fleet says.
+type lookup func(ctx context.Context, fleet *control.Client, in inputs) (*page, error)
+
+// look answers requests by a lookup.
+func (c *Console) look(mux *http.ServeMux, path string, do lookup) {
+	c.get(mux, path, func(c *call) (*page, error) { return do(c.ctx, c.fleet(), c.inputs) })
+}
 
 // get answers requests that change nothing.
 func (c *Console) get(mux *http.ServeMux, path string, h handler) {
@@ -131,7 +136,7 @@ func (c *Console) post(mux *http.ServeMux, path string, h handler) {
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, least role, h handler) {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTime)
 	defer cancel()
-	one := &call{Console: c, session: c.sessions.of(r, time.Now()), http: r, w: w, ctx: ctx}
+	one := &call{Console: c, session: c.sessions.of(r, time.Now()), inputs: inputs{r}, w: w, ctx: ctx}
 	if one.Role < least {
 		one.refuse(least)
 		return
@@ -181,9 +186,6 @@ func (c *call) readForm() error {
 	return nil
 }
 
-// form is a field of a form.
-func (c *call) form(name string) string { return c.http.PostForm.Get(name) }
-
 // failure is the data of the page of an error.
 type failure struct {
 	Code   int
@@ -218,7 +220,7 @@ func failureOf(err error) failure {
 
 // done answers an action: the browser goes to a page, which shows the text once.
 func (c *call) done(path, format string, args ...any) (*page, error) {
-	c.set(c.notice(fmt.Sprintf(format, args...)))
+	setCookie(c.w, c.http, c.sessions.notice(c.Role, fmt.Sprintf(format, args...)))
 	http.Redirect(c.w, c.http, path, http.StatusSeeOther)
 	return nil, nil
 }

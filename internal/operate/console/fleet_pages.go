@@ -20,8 +20,8 @@ type isolatesPage struct {
 	Missing []control.Member
 }
 
-func showIsolates(c *call) (*page, error) {
-	pools, missing, err := c.fleet().Pools(c.ctx)
+func showIsolates(ctx context.Context, fleet *control.Client, _ inputs) (*page, error) {
+	pools, missing, err := fleet.Pools(ctx)
 	return &page{view: "isolates", title: "Isolates", place: "isolates", data: isolatesPage{pools, missing}}, err
 }
 
@@ -98,12 +98,12 @@ type auditPage struct {
 // the oldest first.
 const maxChanges, maxChangePages = 200, 20
 
-func listAudit(c *call) (*page, error) {
-	q := c.http.URL.Query()
+func listAudit(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	q := in.query()
 	p, r := auditPage{Query: q}, control.ListAudit{Owner: q.Get("owner"), Since: cmp.Or(q.Get("since"), "24h"),
 		Limit: 1000}
 	for range maxChangePages {
-		list, err := control.Ask(c.ctx, c.fleet(), control.AuditRecords, r)
+		list, err := control.Ask(ctx, fleet, control.AuditRecords, r)
 		if err != nil {
 			return nil, err
 		}
@@ -129,14 +129,14 @@ type eventPage struct {
 }
 
 // showEvent looks for an event by its ID among the newest dead letters and the events that wait.
-func showEvent(c *call) (*page, error) {
-	p := eventPage{Owner: c.arg("owner"), Worker: c.arg("worker"), ID: c.arg("id")}
+func showEvent(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	p := eventPage{Owner: in.arg("owner"), Worker: in.arg("worker"), ID: in.arg("id")}
 	if p.Owner == "" || p.ID == "" {
 		return nil, &control.Error{Code: 400, Text: "owner and id are missing: which event?"}
 	}
 	r := control.ListLetters{Filter: control.Filter{Owner: p.Owner, Worker: p.Worker, Text: p.ID}, Newest: true}
 	r.Limit = pageSize
-	letters, err := control.Ask(c.ctx, c.fleet(), control.DeadList, r)
+	letters, err := control.Ask(ctx, fleet, control.DeadList, r)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func showEvent(c *call) (*page, error) {
 			p.Letters = append(p.Letters, l)
 		}
 	}
-	waiting, err := control.Ask(c.ctx, c.fleet(), control.SchedulesWaiting,
+	waiting, err := control.Ask(ctx, fleet, control.SchedulesWaiting,
 		control.ListWaiting{Owner: p.Owner, Worker: p.Worker, Limit: 1000})
 	if err != nil {
 		return nil, err
@@ -155,6 +155,6 @@ func showEvent(c *call) (*page, error) {
 			p.Waiting = append(p.Waiting, w)
 		}
 	}
-	p.tailForm = c.eventTail(p)
+	p.tailForm = in.eventTail(p)
 	return &page{view: "event", title: "Event " + p.ID, place: "dead", data: p}, nil
 }

@@ -20,7 +20,7 @@ func showFlow(c *call) (*page, error) {
 	}
 	f := flowPage{sampled: state}
 	f.Tail = c.tailOf()
-	if f.Owners, err = c.ownerNames(c.ctx); err != nil {
+	if f.Owners, err = ownerNames(c.ctx, c.fleet()); err != nil {
 		return nil, err
 	}
 	if f.Tail.Owner == "" && len(f.Owners) == 1 {
@@ -30,8 +30,8 @@ func showFlow(c *call) (*page, error) {
 }
 
 // ownerNames are the first owners, as suggestions for a field.
-func (c *call) ownerNames(ctx context.Context) ([]string, error) {
-	found, err := control.Ask(ctx, c.fleet(), control.OwnersFind, control.FindOwners{Limit: 100})
+func ownerNames(ctx context.Context, fleet *control.Client) ([]string, error) {
+	found, err := control.Ask(ctx, fleet, control.OwnersFind, control.FindOwners{Limit: 100})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"math"
 	"net/url"
 	"strconv"
@@ -22,9 +23,8 @@ type choicePage struct {
 // Link is the query of the filter.
 func (p choicePage) Link() string { return with(p.Query) }
 
-// chosen is the choice that a URL names.
-func (c *call) chosen() (p choicePage, err error) {
-	q := c.http.URL.Query()
+// chosen is the choice in the query of a URL.
+func chosen(ctx context.Context, fleet *control.Client, q url.Values) (p choicePage, err error) {
 	p = choicePage{Query: filterQuery(q), IDs: q["ids"], Max: deadletter.DefaultMaxReplays}
 	if _, err := letterIDs(p.IDs); err != nil {
 		return p, err
@@ -40,19 +40,19 @@ func (c *call) chosen() (p choicePage, err error) {
 	case f.Narrow():
 		p.All = false
 	}
-	counts, err := control.Ask(c.ctx, c.fleet(), control.DeadCounts, control.CountLetters{Owner: f.Owner, Worker: f.Worker,
+	counts, err := control.Ask(ctx, fleet, control.DeadCounts, control.CountLetters{Owner: f.Owner, Worker: f.Worker,
 		Kind: f.Kind, Reason: f.Reason, Limit: 1})
 	p.Letters = counts.Total // counted a while ago, and not by texts and times
 	return p, err
 }
 
-func showReplay(c *call) (*page, error) {
-	p, err := c.chosen()
+func showReplay(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	p, err := chosen(ctx, fleet, in.query())
 	return &page{view: "replay", title: "Replay dead letters", place: "dead", data: p}, err
 }
 
-func showPurge(c *call) (*page, error) {
-	p, err := c.chosen()
+func showPurge(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	p, err := chosen(ctx, fleet, in.query())
 	return &page{view: "purge", title: "Remove dead letters", place: "dead", data: p}, err
 }
 
@@ -68,8 +68,8 @@ func letterIDs(texts []string) (ids []uint64, err error) {
 }
 
 // selection is the choice in a form.
-func (c *call) selection() (s control.Selection, err error) {
-	f := c.http.PostForm
+func (in inputs) selection() (s control.Selection, err error) {
+	f := in.http.PostForm
 	s = control.Selection{Filter: filterOf(f), All: f.Get("all") != "", DryRun: f.Get("dryRun") != ""}
 	if s.IDs, err = letterIDs(f["ids"]); err != nil {
 		return s, err
@@ -141,10 +141,10 @@ func progressOf(j control.Job) progress {
 	return p
 }
 
-func (c *call) jobName() control.JobName { return control.JobName{Job: c.http.PathValue("job")} }
+func (in inputs) jobName() control.JobName { return control.JobName{Job: in.path("job")} }
 
-func showJob(c *call) (*page, error) {
-	j, err := control.Ask(c.ctx, c.fleet(), control.DeadJob, c.jobName())
+func showJob(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	j, err := control.Ask(ctx, fleet, control.DeadJob, in.jobName())
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -71,12 +72,12 @@ func parseHeaders(text string) (events.Header, error) {
 func plainLines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // editable reads the letter of the URL, whose body must be here.
-func (c *call) editable() (*events.LetterJSON, editPage, error) {
-	id, err := c.letterID()
+func editable(ctx context.Context, fleet *control.Client, in inputs) (*events.LetterJSON, editPage, error) {
+	id, err := in.letterID()
 	if err != nil {
 		return nil, editPage{}, err
 	}
-	l, err := control.Ask(c.ctx, c.fleet(), control.DeadShow, id)
+	l, err := control.Ask(ctx, fleet, control.DeadShow, id)
 	if err != nil {
 		return nil, editPage{}, err
 	}
@@ -89,8 +90,8 @@ func (c *call) editable() (*events.LetterJSON, editPage, error) {
 	return l, p, nil
 }
 
-func showEdit(c *call) (*page, error) {
-	_, p, err := c.editable()
+func showEdit(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	_, p, err := editable(ctx, fleet, in)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (p editPage) page() *page {
 
 // edit shows what a form would change, and changes it when the form says that the person has seen it.
 func edit(c *call) (*page, error) {
-	l, p, err := c.editable()
+	l, p, err := editable(c.ctx, c.fleet(), c.inputs)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/hex"
 	"net/url"
 	"strconv"
@@ -75,8 +76,8 @@ func filterQuery(q url.Values) url.Values {
 	return only
 }
 
-func listLetters(c *call) (*page, error) {
-	q, fleet := c.http.URL.Query(), c.fleet()
+func listLetters(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	q := in.query()
 	p := lettersPage{Query: filterQuery(q), Reasons: events.Reasons[:]}
 	r := control.ListLetters{Filter: filterOf(q), Newest: true}
 	r.Limit = pageSize
@@ -87,15 +88,15 @@ func listLetters(c *call) (*page, error) {
 		}
 	}
 	p.Before = r.Before
-	if p.LetterList, err = c.newest(r); err != nil {
+	if p.LetterList, err = newest(ctx, fleet, r); err != nil {
 		return nil, err
 	}
 	if q.Get("counts") != "" {
-		if err := p.count(c); err != nil {
+		if err := p.count(ctx, fleet); err != nil {
 			return nil, err
 		}
 	}
-	p.Jobs, _, _ = fleet.AllJobs(c.ctx) // a busy fleet may not answer in its second: the letters are what the page is for
+	p.Jobs, _, _ = fleet.AllJobs(ctx) // a busy fleet may not answer in its second: the letters are what the page is for
 	return &page{view: "dead", title: "Dead letters", place: "dead", data: p}, nil
 }
 
@@ -104,9 +105,9 @@ const searchTime = 10 * time.Second
 
 // newest lists the newest letters that r chooses. A process answers with a part when it has looked at many in vain: the
 // page goes on from there until it is full, or it takes too long.
-func (c *call) newest(r control.ListLetters) (list control.LetterList, err error) {
+func newest(ctx context.Context, fleet *control.Client, r control.ListLetters) (list control.LetterList, err error) {
 	for end := time.Now().Add(searchTime); ; r.Before, r.Limit = list.Next, pageSize-len(list.Letters) {
-		part, err := control.Ask(c.ctx, c.fleet(), control.DeadList, r)
+		part, err := control.Ask(ctx, fleet, control.DeadList, r)
 		if err != nil {
 			return list, err
 		}
@@ -120,17 +121,17 @@ func (c *call) newest(r control.ListLetters) (list control.LetterList, err error
 
 // count counts the letters of the filter, as far as subjects show it. To count 100 000 takes longer than to list a
 // page, so the page is shown before.
-func (p *lettersPage) count(c *call) (err error) {
+func (p *lettersPage) count(ctx context.Context, fleet *control.Client) (err error) {
 	f := filterOf(p.Query)
-	p.Counts, err = control.Ask(c.ctx, c.fleet(), control.DeadCounts,
+	p.Counts, err = control.Ask(ctx, fleet, control.DeadCounts,
 		control.CountLetters{Owner: f.Owner, Worker: f.Worker, Kind: f.Kind, Reason: f.Reason, Limit: 12})
 	return err
 }
 
 // countLetters answers with the counts, as a part of the list.
 func countLetters(c *call) (*page, error) {
-	p := lettersPage{Query: filterQuery(c.http.URL.Query())}
-	if err := p.count(c); err != nil {
+	p := lettersPage{Query: filterQuery(c.query())}
+	if err := p.count(c.ctx, c.fleet()); err != nil {
 		return nil, err
 	}
 	html, err := c.views.render("dead-counts", view{c.session, p})
@@ -157,8 +158,8 @@ func (p letterPage) Shown() bool { return p.BodyBytes == 0 || p.Body != nil || p
 // Content is the body as text: as it is, or in base64.
 func (p letterPage) Content() string { text, _ := bodyText(p.LetterJSON); return text }
 
-func (c *call) letterID() (control.LetterID, error) {
-	text := c.http.PathValue("id")
+func (in inputs) letterID() (control.LetterID, error) {
+	text := in.path("id")
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || id == 0 {
 		return control.LetterID{}, &control.Error{Code: 404, Text: "there is no dead letter " + strconv.Quote(text) +
@@ -167,12 +168,12 @@ func (c *call) letterID() (control.LetterID, error) {
 	return control.LetterID{ID: id}, nil
 }
 
-func showLetter(c *call) (*page, error) {
-	id, err := c.letterID()
+func showLetter(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	id, err := in.letterID()
 	if err != nil {
 		return nil, err
 	}
-	l, err := control.Ask(c.ctx, c.fleet(), control.DeadShow, id)
+	l, err := control.Ask(ctx, fleet, control.DeadShow, id)
 	if err != nil {
 		return nil, err
 	}

@@ -49,24 +49,24 @@ type stream struct {
 // parts is what a stream replaces in a page: HTML by the ID of its element.
 type parts map[string]string
 
-// stream begins a stream, and calls send with it until the browser leaves.
-func (c *call) stream(send func(*stream) error) (*page, error) {
+// run answers a request with a stream, and calls send with it until the browser leaves.
+func (l *streams) run(w http.ResponseWriter, r *http.Request, send func(*stream) error) error {
 	select {
-	case c.live.slots <- struct{}{}:
-		defer func() { <-c.live.slots }()
+	case l.slots <- struct{}{}:
+		defer func() { <-l.slots }()
 	default:
-		return nil, &control.Error{Code: http.StatusServiceUnavailable,
+		return &control.Error{Code: http.StatusServiceUnavailable,
 			Text: fmt.Sprintf("%d pages follow the fleet already, and no more at once", maxStreams)}
 	}
-	ctx, cancel := context.WithCancel(c.http.Context())
+	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(c.live.life, cancel)()
-	s := &stream{ctx: ctx, rc: http.NewResponseController(c.w), w: c.w, writeTime: c.live.writeTime}
+	defer context.AfterFunc(l.life, cancel)()
+	s := &stream{ctx: ctx, rc: http.NewResponseController(w), w: w, writeTime: l.writeTime}
 	if err := errors.Join(s.rc.SetReadDeadline(time.Time{}), s.rc.SetWriteDeadline(time.Time{})); err != nil {
-		return nil, err
+		return err
 	}
-	c.w.Header().Set("Content-Type", "text/event-stream")
-	c.w.Header().Set("X-Accel-Buffering", "no") // a proxy must not wait for the end
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // a proxy must not wait for the end
 	var pinging sync.WaitGroup
 	defer pinging.Wait()
 	defer cancel()
@@ -74,7 +74,7 @@ func (c *call) stream(send func(*stream) error) (*page, error) {
 	if err := send(s); err != nil && ctx.Err() == nil {
 		_ = s.send("failed", failureOf(err).Text)
 	}
-	return nil, nil
+	return nil
 }
 
 // ping finds browsers that are gone without a word.
@@ -117,14 +117,14 @@ func (s *stream) write(text string) error {
 
 // liveFlow sends the parts of the page Flow after each look at the fleet.
 func liveFlow(c *call) (*page, error) {
-	return c.stream(func(s *stream) error {
+	return nil, c.live.run(c.w, c.http, func(s *stream) error {
 		for n := 0; ; {
 			state, err := c.watcher.after(s.ctx, n)
 			if err != nil {
 				return err
 			}
 			n = state.Number
-			p, err := c.parts(state, "flow-rates", "flow-processes", "flow-owners", "flow-workers")
+			p, err := c.views.parts(c.session, state, "flow-rates", "flow-processes", "flow-owners", "flow-workers")
 			if err == nil {
 				err = s.send("parts", p)
 			}
@@ -136,10 +136,10 @@ func liveFlow(c *call) (*page, error) {
 }
 
 // parts renders templates whose names are also the IDs of their elements.
-func (c *call) parts(data any, names ...string) (parts, error) {
+func (v *views) parts(s session, data any, names ...string) (parts, error) {
 	p := parts{}
 	for _, name := range names {
-		html, err := c.views.render(name, view{c.session, data})
+		html, err := v.render(name, view{s, data})
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func liveTail(c *call) (*page, error) {
 	if r.Owner == "" {
 		return nil, &control.Error{Code: http.StatusBadRequest, Text: "owner is missing: a tail is of one owner"}
 	}
-	return c.stream(func(s *stream) error {
+	return nil, c.live.run(c.w, c.http, func(s *stream) error {
 		return c.fleet().Follow(s.ctx, r, func(e *tail.Entry) error {
 			html, err := c.views.render("tail-entry", e)
 			if err != nil {
@@ -167,8 +167,8 @@ func liveTail(c *call) (*page, error) {
 
 // liveJob sends the progress of a job until it has ended.
 func liveJob(c *call) (*page, error) {
-	name := control.JobName{Job: c.http.PathValue("job")}
-	return c.stream(func(s *stream) error {
+	name := c.jobName()
+	return nil, c.live.run(c.w, c.http, func(s *stream) error {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
@@ -176,7 +176,7 @@ func liveJob(c *call) (*page, error) {
 			if err != nil {
 				return err
 			}
-			p, err := c.parts(progressOf(j), "job-progress")
+			p, err := c.views.parts(c.session, progressOf(j), "job-progress")
 			if err == nil {
 				err = s.send("parts", p)
 			}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"net/url"
 
@@ -26,7 +27,7 @@ func (ownersPage) PolicyText(p *workers.Policy) (string, error) {
 }
 
 func listOwners(c *call) (*page, error) {
-	q := c.http.URL.Query()
+	q := c.query()
 	found, err := control.Ask(c.ctx, c.fleet(), control.OwnersFind, control.FindOwners{Match: q.Get("match"),
 		After: q.Get("after"), Limit: pageSize})
 	if err != nil {
@@ -51,20 +52,20 @@ type ownerPage struct {
 	Dead    control.LetterCounts
 }
 
-func showOwner(c *call) (*page, error) {
-	p, fleet := ownerPage{Owner: c.http.PathValue("owner")}, c.fleet()
-	policy, err := control.Ask(c.ctx, fleet, control.OwnersGet, control.OwnerName{Owner: p.Owner})
+func showOwner(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	p := ownerPage{Owner: in.path("owner")}
+	policy, err := control.Ask(ctx, fleet, control.OwnersGet, control.OwnerName{Owner: p.Owner})
 	if err != nil {
 		return nil, err
 	}
 	if p.Policy, err = indented(policy.Policy); err != nil {
 		return nil, err
 	}
-	if p.Workers, err = control.Ask(c.ctx, fleet, control.WorkersFind,
+	if p.Workers, err = control.Ask(ctx, fleet, control.WorkersFind,
 		control.FindWorkers{Owner: p.Owner, Limit: 20}); err != nil {
 		return nil, err
 	}
-	if p.Dead, err = control.Ask(c.ctx, fleet, control.DeadCounts,
+	if p.Dead, err = control.Ask(ctx, fleet, control.DeadCounts,
 		control.CountLetters{Owner: p.Owner, Limit: 20}); err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func showOwner(c *call) (*page, error) {
 
 // setPolicy replaces the policy: what the form leaves out is as the configuration says.
 func setPolicy(c *call) (*page, error) {
-	owner, text := control.OwnerName{Owner: c.http.PathValue("owner")}, c.form("policy")
+	owner, text := control.OwnerName{Owner: c.path("owner")}, c.form("policy")
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &fields); err != nil || fields == nil {
 		return nil, wrongForm("policy", text[:min(len(text), 80)], "it is a JSON object")
@@ -131,7 +132,7 @@ func zeroLike(value json.RawMessage) json.RawMessage {
 }
 
 func removePolicy(c *call) (*page, error) {
-	owner := control.OwnerName{Owner: c.http.PathValue("owner")}
+	owner := control.OwnerName{Owner: c.path("owner")}
 	if _, err := control.Ask(c.ctx, c.fleet(), control.OwnersRemove, owner); err != nil {
 		return nil, err
 	}

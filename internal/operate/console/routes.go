@@ -23,47 +23,47 @@ func (c *Console) routes() http.Handler {
 	c.get(mux, "/live/tail", liveTail)
 	c.get(mux, "/live/job/{job}", liveJob)
 	c.get(mux, "/live/workers/{owner}/{worker}", func(c *call) (*page, error) {
-		w := watchedWorker{c.fleet(), c.http.PathValue("owner"), c.http.PathValue("worker")}
-		return c.stream(func(s *stream) error {
+		w := watchedWorker{c.fleet(), c.path("owner"), c.path("worker")}
+		return nil, c.live.run(c.w, c.http, func(s *stream) error {
 			return w.follow(s.ctx, func(f figures) error {
-				p, err := c.parts(workerPage{Figures: f}, "worker-figures")
+				p, err := c.views.parts(c.session, workerPage{Figures: f}, "worker-figures")
 				return errors.Join(err, s.send("parts", p))
 			})
 		})
 	})
 
-	c.get(mux, "/workers", listWorkers)
-	c.get(mux, "/workers/{owner}/{worker}", showWorker)
+	c.look(mux, "/workers", listWorkers)
+	c.look(mux, "/workers/{owner}/{worker}", showWorker)
 	c.post(mux, "/workers/{owner}/{worker}/promote", promote)
 	c.post(mux, "/workers/{owner}/{worker}/rollback", rollback)
 	c.post(mux, "/workers/{owner}/{worker}/reset", reset)
 
-	c.get(mux, "/dead", listLetters)
+	c.look(mux, "/dead", listLetters)
 	c.get(mux, "/dead/counts", countLetters)
-	c.get(mux, "/dead/{id}", showLetter)
-	c.get(mux, "/dead/{id}/edit", showEdit)
+	c.look(mux, "/dead/{id}", showLetter)
+	c.look(mux, "/dead/{id}/edit", showEdit)
 	c.post(mux, "/dead/{id}/edit", edit)
-	c.get(mux, "/dead/replay", showReplay)
+	c.look(mux, "/dead/replay", showReplay)
 	c.post(mux, "/dead/replay", replay)
-	c.get(mux, "/dead/purge", showPurge)
+	c.look(mux, "/dead/purge", showPurge)
 	c.post(mux, "/dead/purge", purge)
-	c.get(mux, "/jobs/{job}", showJob)
+	c.look(mux, "/jobs/{job}", showJob)
 	c.post(mux, "/jobs/{job}/cancel", cancelJob)
-	c.get(mux, "/event", showEvent)
+	c.look(mux, "/event", showEvent)
 
-	c.get(mux, "/schedules", listSchedules)
+	c.look(mux, "/schedules", listSchedules)
 	c.post(mux, "/schedules/pause", pauseSchedule)
 	c.post(mux, "/schedules/resume", resumeSchedule)
 	c.post(mux, "/schedules/cancel", cancelWaiting)
 
 	c.get(mux, "/owners", listOwners)
-	c.get(mux, "/owners/{owner}", showOwner)
+	c.look(mux, "/owners/{owner}", showOwner)
 	c.post(mux, "/owners/{owner}", setPolicy)
 	c.post(mux, "/owners/{owner}/remove", removePolicy)
 
-	c.get(mux, "/isolates", showIsolates)
+	c.look(mux, "/isolates", showIsolates)
 	c.get(mux, "/doctor", showDoctor)
-	c.get(mux, "/audit", listAudit)
+	c.look(mux, "/audit", listAudit)
 	c.get(mux, "/", func(c *call) (*page, error) {
 		c.show(http.StatusNotFound, &page{view: "error", title: "Not Found", data: failure{http.StatusNotFound, "Not Found",
 			"there is no such page"}})
@@ -74,7 +74,7 @@ func (c *Console) routes() http.Handler {
 
 // open answers requests that need no session.
 func (c *Console) open(w http.ResponseWriter, r *http.Request, h handler) {
-	one := &call{Console: c, session: c.sessions.of(r, time.Now()), http: r, w: w, ctx: r.Context()}
+	one := &call{Console: c, session: c.sessions.of(r, time.Now()), inputs: inputs{r}, w: w, ctx: r.Context()}
 	if p, err := h(one); err != nil {
 		one.fail(err)
 	} else if p != nil {
@@ -88,8 +88,8 @@ type loginForm struct {
 	View, Operate    bool // which tokens there are
 }
 
-func (c *call) loginForm(next string) loginForm {
-	return loginForm{Next: next, View: c.sessions.tokens[viewer] != "", Operate: c.sessions.tokens[operator] != ""}
+func (s *sessions) loginForm(next string) loginForm {
+	return loginForm{Next: next, View: s.tokens[viewer] != "", Operate: s.tokens[operator] != ""}
 }
 
 // within is a path of this console, or its first page: a link could have a browser go elsewhere after the login.
@@ -105,7 +105,7 @@ func showLogin(c *call) (*page, error) {
 		http.Redirect(c.w, c.http, within(c.arg("next")), http.StatusSeeOther)
 		return nil, nil
 	}
-	return &page{view: "login", title: "Log in", data: c.loginForm(within(c.arg("next")))}, nil
+	return &page{view: "login", title: "Log in", data: c.sessions.loginForm(within(c.arg("next")))}, nil
 }
 
 // login begins a session. The form of nobody has no session to name; the browser says which site sent it.
@@ -118,18 +118,18 @@ func login(c *call) (*page, error) {
 	r := c.sessions.roleOf(c.form("token"))
 	if r == nobody {
 		c.cfg.Log.Warn().Str("from", c.http.RemoteAddr).Msg("a wrong token at the console")
-		f := c.loginForm(next)
+		f := c.sessions.loginForm(next)
 		f.Who, f.Wrong = who, "This token is wrong."
 		c.show(http.StatusUnauthorized, &page{view: "login", title: "Log in", data: f})
 		return nil, nil
 	}
-	c.set(c.sessions.begin(r, who, time.Now()))
+	setCookie(c.w, c.http, c.sessions.begin(r, who, time.Now()))
 	http.Redirect(c.w, c.http, next, http.StatusSeeOther)
 	return nil, nil
 }
 
 func logout(c *call) (*page, error) {
-	c.set(cookie(sessionCookie, "", -time.Second))
+	setCookie(c.w, c.http, cookie(sessionCookie, "", -time.Second))
 	http.Redirect(c.w, c.http, "/login", http.StatusSeeOther)
 	return nil, nil
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/url"
 	"strconv"
 
@@ -22,11 +23,11 @@ type scheduleRows struct {
 	Back     string // page to go to after an action
 }
 
-func listSchedules(c *call) (*page, error) {
-	q, fleet := c.http.URL.Query(), c.fleet()
+func listSchedules(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	q := in.query()
 	p := schedulesPage{Query: q}
 	var err error
-	if p.ScheduleList, err = control.Ask(c.ctx, fleet, control.SchedulesList, control.ListWorkers{Owner: q.Get("owner"),
+	if p.ScheduleList, err = control.Ask(ctx, fleet, control.SchedulesList, control.ListWorkers{Owner: q.Get("owner"),
 		After: q.Get("after"), Limit: pageSize}); err != nil {
 		return nil, err
 	}
@@ -36,14 +37,14 @@ func listSchedules(c *call) (*page, error) {
 			return nil, wrongForm("waiting", text, "it is a sequence")
 		}
 	}
-	if p.Waiting, err = control.Ask(c.ctx, fleet, control.SchedulesWaiting, r); err != nil {
+	if p.Waiting, err = control.Ask(ctx, fleet, control.SchedulesWaiting, r); err != nil {
 		return nil, err
 	}
 	return &page{view: "schedules", title: "Schedules", place: "schedules", data: p}, nil
 }
 
-func (c *call) scheduleName() control.ScheduleName {
-	return control.ScheduleName{Worker: c.form("worker"), Name: c.form("name")}
+func (in inputs) scheduleName() control.ScheduleName {
+	return control.ScheduleName{Worker: in.form("worker"), Name: in.form("name")}
 }
 
 func pauseSchedule(c *call) (*page, error) {

@@ -118,15 +118,15 @@ func cookieName(r *http.Request, name string) string {
 func behindTLS(r *http.Request) bool { return r.Header.Get("X-Forwarded-Proto") == "https" }
 
 func cookie(name, value string, life time.Duration) *http.Cookie {
-	//nolint:gosec // set says Secure
+	//nolint:gosec // setCookie says Secure
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true,
 		SameSite: http.SameSiteStrictMode}
 }
 
-// set adds a cookie to the answer. Behind a proxy with TLS it does not go over a plain connection.
-func (c *call) set(k *http.Cookie) { //nolint:gosec // cookie sets the others
-	k.Name, k.Secure = cookieName(c.http, k.Name), behindTLS(c.http)
-	http.SetCookie(c.w, k)
+// setCookie adds a cookie to the answer. Behind a proxy with TLS it does not go over a plain connection.
+func setCookie(w http.ResponseWriter, r *http.Request, k *http.Cookie) { //nolint:gosec // cookie sets the others
+	k.Name, k.Secure = cookieName(r, k.Name), behindTLS(r)
+	http.SetCookie(w, k)
 }
 
 // of returns the session of a request. Its role is nobody when it has none that is valid.
@@ -166,4 +166,25 @@ func cleanWho(name string) string {
 		}
 	}
 	return string(clean)
+}
+
+const noticeCookie = "pinwheel_notice"
+
+// notice is a cookie with a text that the next page shows once. It is signed: pages of other ports can set cookies.
+func (s *sessions) notice(r role, text string) *http.Cookie {
+	body := base64.RawURLEncoding.EncodeToString([]byte(text))
+	return cookie(noticeCookie, body+"."+s.sign(r, "notice", body), time.Minute)
+}
+
+// takeNotice returns the text of such a cookie, and has the browser forget it.
+func (s *sessions) takeNotice(w http.ResponseWriter, r *http.Request, of role) string {
+	for _, k := range r.CookiesNamed(cookieName(r, noticeCookie)) {
+		setCookie(w, r, cookie(noticeCookie, "", -time.Second))
+		body, signature, _ := strings.Cut(k.Value, ".")
+		text, err := base64.RawURLEncoding.DecodeString(body)
+		if err == nil && of != nobody && hmac.Equal([]byte(signature), []byte(s.sign(of, "notice", body))) {
+			return string(text)
+		}
+	}
+	return ""
 }

@@ -30,23 +30,23 @@ func (f tailForm) TailQuery() string {
 }
 
 // tailOf is the tail that the URL asks for.
-func (c *call) tailOf() (r control.Tail) {
-	r.Owner, r.Worker, r.Only, r.Level, r.Grep = c.arg("owner"), c.arg("worker"), c.arg("only"), c.arg("level"), c.arg(
-		"grep")
+func (in inputs) tailOf() (r control.Tail) {
+	r.Owner, r.Worker, r.Only, r.Level, r.Grep = in.arg("owner"), in.arg("worker"), in.arg("only"), in.arg("level"),
+		in.arg("grep")
 	return r
 }
 
 // workerTail is the form of a page of a worker.
-func (c *call) workerTail(owner, worker string) tailForm {
-	f := tailForm{Tail: c.tailOf(), Fixed: true}
+func (in inputs) workerTail(owner, worker string) tailForm {
+	f := tailForm{Tail: in.tailOf(), Fixed: true}
 	f.Tail.Owner, f.Tail.Worker = owner, worker
 	return f
 }
 
 // eventTail is the form of the page of an event. Lines that the event's ID matches are those of the event, and its
 // ends. The ID is a publisher's: it is no expression.
-func (c *call) eventTail(p eventPage) tailForm {
-	f := c.workerTail(p.Owner, p.Worker)
+func (in inputs) eventTail(p eventPage) tailForm {
+	f := in.workerTail(p.Owner, p.Worker)
 	if f.Tail.Grep == "" {
 		f.Tail.Grep = regexp.QuoteMeta(p.ID)
 	}

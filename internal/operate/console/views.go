@@ -3,10 +3,8 @@ package console
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/hmac"
 	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"html/template"
@@ -15,7 +13,6 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -134,8 +131,8 @@ type shell struct {
 func (c *call) show(code int, p *page) {
 	body, err := c.views.render(p.view, view{c.session, p.data})
 	//nolint:gosec // a template has made it
-	s := shell{session: c.session, Title: p.title, Place: p.place, Open: c.cfg.Open, Notice: c.takeNotice(),
-		Body: template.HTML(body)}
+	s := shell{session: c.session, Title: p.title, Place: p.place, Open: c.cfg.Open,
+		Notice: c.sessions.takeNotice(c.w, c.http, c.Role), Body: template.HTML(body)}
 	if err == nil {
 		body, err = c.views.render("layout", s)
 	}
@@ -153,24 +150,4 @@ func (c *call) show(code int, p *page) {
 type view struct {
 	session
 	Data any
-}
-
-const noticeCookie = "pinwheel_notice"
-
-// notice is a cookie with a text that the next page shows once. It is signed: pages of other ports can set cookies.
-func (c *call) notice(text string) *http.Cookie {
-	body := base64.RawURLEncoding.EncodeToString([]byte(text))
-	return cookie(noticeCookie, body+"."+c.sessions.sign(c.Role, "notice", body), time.Minute)
-}
-
-func (c *call) takeNotice() string {
-	for _, k := range c.http.CookiesNamed(cookieName(c.http, noticeCookie)) {
-		c.set(cookie(noticeCookie, "", -time.Second))
-		body, signature, _ := strings.Cut(k.Value, ".")
-		text, err := base64.RawURLEncoding.DecodeString(body)
-		if err == nil && c.Role != nobody && hmac.Equal([]byte(signature), []byte(c.sessions.sign(c.Role, "notice", body))) {
-			return string(text)
-		}
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"maps"
 	"net/url"
 	"slices"
@@ -20,9 +21,9 @@ type workersPage struct {
 	Query url.Values
 }
 
-func listWorkers(c *call) (*page, error) {
-	q := c.http.URL.Query()
-	found, err := control.Ask(c.ctx, c.fleet(), control.WorkersFind, control.FindWorkers{Owner: q.Get("owner"),
+func listWorkers(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	q := in.query()
+	found, err := control.Ask(ctx, fleet, control.WorkersFind, control.FindWorkers{Owner: q.Get("owner"),
 		Match: q.Get("match"), After: q.Get("after"), Limit: pageSize})
 	if err != nil {
 		return nil, err
@@ -70,30 +71,30 @@ func (w workerPage) Bindings() (list []string) {
 	return list
 }
 
-func (c *call) workerName() control.WorkerName {
-	return control.WorkerName{Worker: c.http.PathValue("owner") + "/" + c.http.PathValue("worker")}
+func (in inputs) workerName() control.WorkerName {
+	return control.WorkerName{Worker: in.path("owner") + "/" + in.path("worker")}
 }
 
-func showWorker(c *call) (*page, error) {
-	name, fleet := c.workerName(), c.fleet()
-	versions, err := control.Ask(c.ctx, fleet, control.VersionsList, name)
+func showWorker(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	name := in.workerName()
+	versions, err := control.Ask(ctx, fleet, control.VersionsList, name)
 	if err != nil {
 		return nil, err
 	}
-	deployments, err := control.Ask(c.ctx, fleet, control.DeploymentsList, name)
+	deployments, err := control.Ask(ctx, fleet, control.DeploymentsList, name)
 	if err != nil {
 		return nil, err
 	}
 	w := workerPage{
-		tailForm: c.workerTail(c.http.PathValue("owner"), c.http.PathValue("worker")),
-		Name:     name.Worker, Owner: c.http.PathValue("owner"), Worker: c.http.PathValue("worker"),
-		Figures:  watchedWorker{fleet, c.http.PathValue("owner"), c.http.PathValue("worker")}.figures(c.ctx, nil),
+		tailForm: in.workerTail(in.path("owner"), in.path("worker")),
+		Name:     name.Worker, Owner: in.path("owner"), Worker: in.path("worker"),
+		Figures:  watchedWorker{fleet, in.path("owner"), in.path("worker")}.figures(ctx, nil),
 		Versions: versions.Versions, Deployment: versions.Deployment, Deployments: deployments.Deployments,
 	}
 	slices.Reverse(w.Versions)
 	slices.Reverse(w.Deployments)
 	if versions.Active != "" {
-		shown, err := control.Ask(c.ctx, fleet, control.VersionsShow,
+		shown, err := control.Ask(ctx, fleet, control.VersionsShow,
 			control.ShowVersion{WorkerName: name, Version: versions.Active})
 		if err != nil {
 			return nil, err
@@ -101,7 +102,7 @@ func showWorker(c *call) (*page, error) {
 		w.Active = shown.Version
 	}
 	if len(w.Active.Spec.Schedules) > 0 {
-		list, err := control.Ask(c.ctx, fleet, control.SchedulesList,
+		list, err := control.Ask(ctx, fleet, control.SchedulesList,
 			control.ListWorkers{Owner: w.Owner, After: before(name.Worker), Limit: 1})
 		if err != nil {
 			return nil, err
@@ -121,17 +122,18 @@ func before(name string) string {
 	return name[:last] + string(name[last]-1) + "~"
 }
 
-func (c *call) note() control.Note {
+// note is what a change says of who made it.
+func (s session) note(message string) control.Note {
 	by := "console"
-	if c.Who != "" {
-		by = c.Who + " (console)"
+	if s.Who != "" {
+		by = s.Who + " (console)"
 	}
-	return control.Note{By: by, Message: c.form("message")}
+	return control.Note{By: by, Message: message}
 }
 
 func promote(c *call) (*page, error) {
 	r := control.Promote{WorkerName: c.workerName(), Version: c.form("version"), Force: c.form("force") != "",
-		Note: c.note()}
+		Note: c.note(c.form("message"))}
 	if text := c.form("percent"); text != "" {
 		var err error
 		if r.Percent, err = strconv.ParseFloat(text, 64); err != nil || !(r.Percent > 0 && r.Percent <= 100) {
@@ -147,7 +149,7 @@ func promote(c *call) (*page, error) {
 
 func rollback(c *call) (*page, error) {
 	d, err := control.Ask(c.ctx, c.fleet(), control.DeploymentsRollback, control.Rollback{WorkerName: c.workerName(),
-		Version: c.form("version"), Force: c.form("force") != "", Note: c.note()})
+		Version: c.form("version"), Force: c.form("force") != "", Note: c.note(c.form("message"))})
 	if err != nil {
 		return nil, err
 	}

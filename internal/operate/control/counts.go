@@ -50,8 +50,8 @@ type LetterCount struct {
 	Count  int    `json:"count"`
 }
 
-// countLetters answers from a count that several requests share.
-func (s *Server) countLetters(ctx context.Context, r CountLetters) (LetterCounts, error) {
+// answer answers from a count that several requests share.
+func (l *letterCounts) answer(ctx context.Context, r CountLetters) (LetterCounts, error) {
 	f, err := Filter{Owner: r.Owner, Worker: r.Worker, Kind: r.Kind, Reason: r.Reason}.Parse()
 	if err != nil {
 		return LetterCounts{}, err
@@ -60,12 +60,12 @@ func (s *Server) countLetters(ctx context.Context, r CountLetters) (LetterCounts
 	if err != nil {
 		return LetterCounts{}, err
 	}
-	c, err := s.counts.get(ctx, f.Owner, time.Now(),
-		func(c *letterCount) { s.running.Go(func() { s.count(c, f.Owner, r.by) }) })
+	c, err := l.get(ctx, f.Owner, time.Now(),
+		func(c *letterCount) { l.life.running.Go(func() { l.count(c, f.Owner, r.by) }) })
 	if err != nil {
 		return LetterCounts{}, err
 	}
-	a, room := LetterCounts{Counts: []LetterCount{}, At: c.at}, s.answerRoom()
+	a, room := LetterCounts{Counts: []LetterCount{}, At: c.at}, l.ops.answerRoom()
 	for _, n := range c.rows {
 		if f.Worker != "" && n.Worker != f.Worker || f.Kind != "" && n.Kind != f.Kind || f.Reason != "" &&
 			n.Reason != f.Reason {
@@ -83,17 +83,21 @@ func (s *Server) countLetters(ctx context.Context, r CountLetters) (LetterCounts
 
 // count counts the letters of an owner, or of all if it is "". The request that asked first may have ended. by is the
 // owner to whose API it came, who is charged for the CPU time, or "".
-func (s *Server) count(c *letterCount, owner, by string) {
-	ctx, stop := context.WithTimeout(s.life, countTime)
+func (l *letterCounts) count(c *letterCount, owner, by string) {
+	ctx, stop := context.WithTimeout(l.life.ctx, countTime)
 	defer stop()
-	s.gate.job(by, func(func(context.Context) error) {
-		rows, err := s.dead.CountEach(ctx, owner)
+	l.gate.job(by, func(func(context.Context) error) {
+		rows, err := l.ops.dead.CountEach(ctx, owner)
 		c.end(rows, err, time.Now())
 	})
 }
 
 // letterCounts are the counts that a process keeps, by owner. "" has those of all owners.
 type letterCounts struct {
+	ops  *Operations
+	life *life
+	gate *gate // charges owners; nil in a command
+
 	mu sync.Mutex
 	of map[string]*letterCount
 }

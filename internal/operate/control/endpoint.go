@@ -38,6 +38,46 @@ const (
 	IfUnanswered              // also if a process does not answer: only for requests that change nothing
 )
 
+// handlers are the parts of a Server that handle groups of endpoints. The Server itself handles the others.
+type handlers struct {
+	jobs    *jobs
+	counts  *letterCounts
+	data    *ownerData
+	secrets *sealedSecrets
+	files   *fileStore
+	deploys *deploys
+}
+
+// The parts by which the table of endpoints names a method.
+func jobsOf(h *handlers) *jobs             { return h.jobs }
+func countsOf(h *handlers) *letterCounts   { return h.counts }
+func dataOf(h *handlers) *ownerData        { return h.data }
+func secretsOf(h *handlers) *sealedSecrets { return h.secrets }
+func filesOf(h *handlers) *fileStore       { return h.files }
+func deploysOf(h *handlers) *deploys       { return h.deploys }
+
+// newHandlers returns the handlers of a Server. id is that of the process on $SRV.
+func (s *Server) newHandlers(id string, stores ownerStores) handlers {
+	ops, cfg, inCommand := &s.Operations, s.cfg, s.here != nil
+	return handlers{
+		jobs: &jobs{ops: ops, process: cfg.Process, life: s.life, gate: s.gate, id: id,
+			fleet: NewClient(s.nc, cfg.Prefix, cfg.Token), log: cfg.Log},
+		counts: &letterCounts{ops: ops, life: s.life, gate: s.gate},
+		data:   &ownerData{ops: ops, stores: stores, bodies: s.bodies},
+		secrets: &sealedSecrets{store: cfg.Secrets, workers: s.workers, identities: cfg.Identities, process: cfg.Process,
+			unopened: inCommand},
+		files: &fileStore{workers: s.workers, policies: s.policies, bodies: s.bodies, uploads: newUploads(ofFiles)},
+		deploys: &deploys{workers: s.workers, policies: s.policies, secrets: cfg.Secrets, process: cfg.Process,
+			bodies: s.bodies, uploads: newUploads(ofDeploys), log: cfg.Log},
+	}
+}
+
+// by makes handle of an Endpoint from a method of one of these parts.
+func by[G, Q, A any](part func(*handlers) G,
+	do func(G, context.Context, Q) (A, error)) func(*Server, context.Context, Q) (A, error) {
+	return func(s *Server, ctx context.Context, q Q) (A, error) { return do(part(&s.handlers), ctx, q) }
+}
+
 // row is an Endpoint without its types, as the server needs it.
 type row struct {
 	name, doc                    string

@@ -106,7 +106,7 @@ var (
 		Guarded: true,
 		Audit:   true,
 		Retry:   IfRefused,
-		handle:  (*Server).deployVersion,
+		handle:  by(deploysOf, (*deploys).deploy),
 	}
 	VersionsOutcomes = Endpoint[WorkerName, WorkerOutcomes]{
 		Name:   "versions.outcomes",
@@ -120,7 +120,7 @@ var (
 		Owner:   func(q *MissingFiles) *string { return &q.Owner },
 		Guarded: true,
 		Retry:   IfUnanswered,
-		handle:  (*Server).missingFiles,
+		handle:  by(filesOf, (*fileStore).missing),
 	}
 	FilesStore = Endpoint[StoreFiles, StoredFiles]{
 		Name:    "files.store",
@@ -128,7 +128,7 @@ var (
 		Owner:   func(q *StoreFiles) *string { return &q.Owner },
 		Guarded: true,
 		Retry:   IfRefused,
-		handle:  (*Server).storeFiles,
+		handle:  by(filesOf, (*fileStore).store),
 	}
 	DeploymentsList = Endpoint[WorkerName, WorkerDeployments]{
 		Name:   "deployments.list",
@@ -195,13 +195,13 @@ var (
 		Doc:    "Returns the public keys of a process, which are those of every owner.",
 		Owner:  func(q *AskSecretKeys) *string { return &q.by },
 		Each:   true,
-		handle: (*Server).secretKeys,
+		handle: by(secretsOf, (*sealedSecrets).keys),
 	}
 	SecretsList = Endpoint[ListSecrets, SecretList]{
 		Name:   "secrets.list",
 		Doc:    "Lists secrets, with what the process which answers says of them.",
 		Owner:  func(q *ListSecrets) *string { return &q.Owner },
-		handle: (*Server).secretList,
+		handle: by(secretsOf, (*sealedSecrets).list),
 	}
 	SecretsSet = Endpoint[SetSecret, Secret]{
 		Name:    "secrets.set",
@@ -209,7 +209,7 @@ var (
 		Owner:   func(q *SetSecret) *string { return &q.Owner },
 		Guarded: true,
 		Audit:   true,
-		handle:  (*Server).SetSecret,
+		handle:  by(secretsOf, (*sealedSecrets).set),
 	}
 	SecretsRemove = Endpoint[SecretName, Secret]{
 		Name:    "secrets.rm",
@@ -217,7 +217,7 @@ var (
 		Owner:   func(q *SecretName) *string { return &q.Owner },
 		Guarded: true,
 		Audit:   true,
-		handle:  (*Server).RemoveSecret,
+		handle:  by(secretsOf, (*sealedSecrets).remove),
 	}
 	SecretsRotate = Endpoint[Rotate, Rotated]{
 		Name:    "secrets.rotate",
@@ -225,7 +225,7 @@ var (
 		Each:    true,
 		Guarded: true,
 		Audit:   true,
-		handle:  (*Server).rotateSecrets,
+		handle:  by(secretsOf, (*sealedSecrets).rotate),
 	}
 	DrainProcesses = Endpoint[Drain, Draining]{
 		Name:    "drain",

@@ -18,7 +18,7 @@ var (
 		Owner:   func(q *CountLetters) *string { return &q.Owner },
 		Worker:  func(q *CountLetters) *string { return &q.Worker },
 		Guarded: true,
-		handle:  (*Server).countLetters,
+		handle:  by(countsOf, (*letterCounts).answer),
 	}
 	DeadShow = Endpoint[LetterID, *events.LetterJSON]{
 		Name:    "dead.show",
@@ -58,7 +58,7 @@ var (
 		Worker:  func(q *Replay) *string { return &q.Worker },
 		Guarded: true,
 		Audit:   true,
-		handle:  (*Server).replay,
+		handle:  by(jobsOf, (*jobs).replay),
 	}
 	DeadReplays = Endpoint[ReplayFilter, ReplayList]{
 		Name:    "dead.replays",
@@ -75,21 +75,21 @@ var (
 		Worker:  func(q *Selection) *string { return &q.Worker },
 		Guarded: true,
 		Audit:   true,
-		handle:  (*Server).purge,
+		handle:  by(jobsOf, (*jobs).purge),
 	}
 	DeadJob = Endpoint[JobName, Job]{
 		Name:    "dead.job",
 		Doc:     "Returns the state of a job.",
 		Owner:   func(q *JobName) *string { return &q.by },
 		Guarded: true,
-		handle:  (*Server).job,
+		handle:  by(jobsOf, (*jobs).get),
 	}
 	DeadCancel = Endpoint[JobName, Job]{
 		Name:    "dead.cancel",
 		Doc:     "Cancels a job.",
 		Owner:   func(q *JobName) *string { return &q.by },
 		Guarded: true,
-		handle:  (*Server).cancelJob,
+		handle:  by(jobsOf, (*jobs).cancel),
 	}
 	DeadJobs = Endpoint[ListJobs, JobList]{
 		Name:    "dead.jobs",
@@ -97,7 +97,7 @@ var (
 		Owner:   func(q *ListJobs) *string { return &q.by },
 		Each:    true,
 		Guarded: true,
-		handle:  (*Server).listJobs,
+		handle:  by(jobsOf, (*jobs).all),
 	}
 	KVList = Endpoint[ListKeys, KeyList]{
 		Name:    "kv.list",
@@ -105,7 +105,7 @@ var (
 		Owner:   func(q *ListKeys) *string { return &q.Owner },
 		Guarded: true,
 		Retry:   IfUnanswered,
-		handle:  (*Server).listKeys,
+		handle:  by(dataOf, (*ownerData).listKeys),
 	}
 	KVGet = Endpoint[GetValue, StoredValue]{
 		Name:    "kv.get",
@@ -113,7 +113,7 @@ var (
 		Owner:   func(q *GetValue) *string { return &q.Owner },
 		Guarded: true,
 		Retry:   IfUnanswered,
-		handle:  (*Server).getValue,
+		handle:  by(dataOf, (*ownerData).getValue),
 	}
 	KVPut = Endpoint[PutValue, SizedValue]{
 		Name:    "kv.put",
@@ -122,7 +122,7 @@ var (
 		Guarded: true,
 		Audit:   true,
 		Retry:   IfRefused,
-		handle:  (*Server).putValue,
+		handle:  by(dataOf, (*ownerData).putValue),
 	}
 	KVRemove = Endpoint[OwnerKey, SizedValue]{
 		Name:    "kv.rm",
@@ -131,7 +131,7 @@ var (
 		Guarded: true,
 		Audit:   true,
 		Retry:   IfRefused,
-		handle:  (*Server).removeKey,
+		handle:  by(dataOf, (*ownerData).removeKey),
 	}
 	ObjectsList = Endpoint[ListObjects, ObjectList]{
 		Name:    "objects.list",
@@ -139,7 +139,7 @@ var (
 		Owner:   func(q *ListObjects) *string { return &q.Owner },
 		Guarded: true,
 		Retry:   IfUnanswered,
-		handle:  (*Server).listObjects,
+		handle:  by(dataOf, (*ownerData).listObjects),
 	}
 	ObjectsGet = Endpoint[GetObject, GotObject]{
 		Name:    "objects.get",
@@ -147,7 +147,7 @@ var (
 		Owner:   func(q *GetObject) *string { return &q.Owner },
 		Guarded: true,
 		Retry:   IfUnanswered,
-		handle:  (*Server).getObject,
+		handle:  by(dataOf, (*ownerData).getObject),
 	}
 	ObjectsPut = Endpoint[PutObject, SizedObject]{
 		Name:    "objects.put",
@@ -156,7 +156,7 @@ var (
 		Guarded: true,
 		Audit:   true,
 		Retry:   IfRefused,
-		handle:  (*Server).putObject,
+		handle:  by(dataOf, (*ownerData).putObject),
 	}
 	ObjectsRemove = Endpoint[OwnerObject, SizedObject]{
 		Name:    "objects.rm",
@@ -165,7 +165,7 @@ var (
 		Guarded: true,
 		Audit:   true,
 		Retry:   IfRefused,
-		handle:  (*Server).removeObject,
+		handle:  by(dataOf, (*ownerData).removeObject),
 	}
 	AuditRecords = Endpoint[ListAudit, AuditList]{
 		Name:    "audit.list",

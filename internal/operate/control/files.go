@@ -64,7 +64,16 @@ type StoredFiles struct {
 	Bytes int64 `json:"bytes"`
 }
 
-func (s *Server) missingFiles(ctx context.Context, r MissingFiles) (MissingHashes, error) {
+// fileStore stores the files that workers of owners serve.
+type fileStore struct {
+	workers  *deploy.Store
+	policies *deploy.Policies
+	bodies   *bodies
+	uploads  *uploads
+}
+
+// missing says which files an owner has not stored.
+func (s *fileStore) missing(ctx context.Context, r MissingFiles) (MissingHashes, error) {
 	answer := MissingHashes{Missing: []string{}}
 	switch err := events.CheckName("owner", r.Owner); {
 	case err != nil:
@@ -122,29 +131,29 @@ func (r StoreFiles) check() (size int, err error) {
 	return size, nil
 }
 
-// storeFiles stores files of an owner. It compares each with its hash.
-func (s *Server) storeFiles(ctx context.Context, r StoreFiles) (answer StoredFiles, err error) {
+// store stores files of an owner. It compares each with its hash.
+func (s *fileStore) store(ctx context.Context, r StoreFiles) (answer StoredFiles, err error) {
 	size, err := r.check()
 	if err != nil {
 		return answer, err
 	}
-	if err := s.files.enter(r.Owner, time.Now()); err != nil {
+	if err := s.uploads.enter(r.Owner, time.Now()); err != nil {
 		return answer, err
 	}
 	began := time.Now()
-	defer func() { s.files.leave(r.Owner, time.Since(began), time.Now()) }()
-	data, err := readParts(ctx, s, r.Owner, parts{"body", "the sizes of files say", r.ID, r.Parts, r.data}, size)
+	defer func() { s.uploads.leave(r.Owner, time.Since(began), time.Now()) }()
+	data, err := s.bodies.read(ctx, r.Owner, parts{"body", "the sizes of files say", r.ID, r.Parts, r.data}, size)
 	if err == nil {
-		answer, err = s.addFiles(ctx, r, data)
+		answer, err = s.add(ctx, r, data)
 	}
 	if again := codeOf(err); err == nil || again != http.StatusServiceUnavailable &&
 		again != http.StatusInternalServerError {
-		dropParts(ctx, s, r.Owner, r.ID) // they are not needed any more
+		s.bodies.drop(ctx, r.Owner, r.ID) // they are not needed any more
 	}
 	return answer, err
 }
 
-func (s *Server) addFiles(ctx context.Context, r StoreFiles, data []byte) (StoredFiles, error) {
+func (s *fileStore) add(ctx context.Context, r StoreFiles, data []byte) (StoredFiles, error) {
 	policy, err := s.policies.Get(ctx, r.Owner)
 	if err != nil {
 		return StoredFiles{}, err

@@ -11,8 +11,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
-	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
-	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
 	"github.com/pinwheel-run/pinwheel/internal/operate/audit"
@@ -102,32 +100,25 @@ func handleHere[Q, A any](ctx context.Context, c *Client, e Endpoint[Q, A], q Q)
 }
 
 // open opens a Server that answers nobody.
-func (h *Here) open(ctx context.Context) (s *Server, err error) {
-	r, log := h.Remote, zerolog.Nop()
-	s = &Server{
-		cfg: Config{Prefix: string(r.Subjects), Audit: audit.New(r.JS, r.Subjects), Process: inCommand{open: h.OpenChecker},
-			Log: log},
-		here:    h,
-		id:      rand.Text(),
-		uploads: newUploads(ofDeploys),
-		files:   newUploads(ofFiles),
-		bodies:  newUploads(ofBodies),
-	}
-	s.Operations = Operations{nc: r.NC, js: r.JS, subjects: r.Subjects, dead: deadletter.NewStore(r.JS, r.Subjects),
-		schedules: schedule.NewStore(r.JS, r.Subjects)}
-	if s.node, err = os.Hostname(); err != nil {
+func (h *Here) open(ctx context.Context) (*Server, error) {
+	r := h.Remote
+	cfg := Config{Prefix: string(r.Subjects), Audit: audit.New(r.JS, r.Subjects), Process: inCommand{open: h.OpenChecker},
+		Log: zerolog.Nop()}
+	var err error
+	if cfg.Node, err = os.Hostname(); err != nil {
 		return nil, err
 	}
-	if s.workers, err = r.Workers(ctx); err != nil {
+	if cfg.Workers, err = r.Workers(ctx); err != nil {
 		return nil, err
 	}
-	if s.policies, err = r.Policies(ctx); err != nil {
+	if cfg.Policies, err = r.Policies(ctx); err != nil {
 		return nil, err
 	}
-	if s.secrets, err = r.Secrets(ctx); err != nil {
+	if cfg.Secrets, err = r.Secrets(ctx); err != nil {
 		return nil, err
 	}
-	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	s := newServer(context.WithoutCancel(ctx), r.NC, r.JS, cfg, h)
+	s.handlers = s.newHandlers(rand.Text(), h)
 	return s, nil
 }
 
@@ -142,20 +133,12 @@ func (c inCommand) OpenChecker(log func(events.LogLine)) Checker { return c.open
 // AdmitLetter admits every letter: limits of calls are those of a process.
 func (inCommand) AdmitLetter(string, int) *events.Failure { return nil }
 
-// ownerKeys opens the keys and values of an owner. hold is told of the bytes that a list takes in a process.
-func ownerKeys(ctx context.Context, s *Server, owner string, hold func(int) error) (*bindings.Data, error) {
-	if s.here != nil {
-		return s.here.Remote.Data(ctx, owner, s.here.KVBytes)
-	}
-	return s.cfg.Bindings.Data(owner, hold), nil
+func (h *Here) keys(ctx context.Context, owner string, _ func(int) error) (*bindings.Data, error) {
+	return h.Remote.Data(ctx, owner, h.KVBytes)
 }
 
-// ownerObjects opens the objects of an owner.
-func ownerObjects(ctx context.Context, s *Server, owner string, hold func(int) error) (*bindings.ObjectData, error) {
-	if s.here != nil {
-		return s.here.Remote.Objects(ctx, owner)
-	}
-	return s.cfg.Bindings.Objects(owner, hold), nil
+func (h *Here) objects(ctx context.Context, owner string, _ func(int) error) (*bindings.ObjectData, error) {
+	return h.Remote.Objects(ctx, owner)
 }
 
 // infoWait is how long a command waits to hear from NATS who it is.

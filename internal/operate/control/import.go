@@ -57,7 +57,7 @@ func (s *Server) importLetters(ctx context.Context, r ImportLetters) (answer Imp
 	if err := r.Body.check(MaxImportBody); err != nil {
 		return answer, err
 	}
-	err = withBody(ctx, s, r.Owner, r.Body, func(data []byte) (bool, error) {
+	err = s.bodies.with(ctx, r.Owner, r.Body, func(data []byte) (bool, error) {
 		err := eachLetter(data, r.Owner, 0, func(int, *events.DeadLetter) error { return nil })
 		if err == nil {
 			answer, err = storeLetters(ctx, s, r, data)

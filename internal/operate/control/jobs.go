@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/deploy"
@@ -33,6 +34,14 @@ const (
 // jobs are the operations of a process that take longer than a request. A job ends with the process. The letters that
 // it has not reached stay as they are.
 type jobs struct {
+	ops     *Operations
+	process Process
+	life    *life
+	gate    *gate   // charges owners for their jobs; nil in a command
+	id      string  // of this process on $SRV
+	fleet   *Client // asks the process that has a job
+	log     zerolog.Logger
+
 	mu   sync.Mutex
 	list []*job // oldest first
 	last int
@@ -109,26 +118,26 @@ type doJob func(ctx context.Context, wait func(context.Context) error,
 	each func(deadletter.Progress)) (deadletter.Counts, error)
 
 // begin starts a job and returns its first state. The CPU time of the job is charged to its owner.
-func (s *Server) begin(does, owner string, dryRun bool, do doJob) (Job, error) {
-	ctx, cancel := context.WithCancel(s.life)
+func (js *jobs) begin(does, owner string, dryRun bool, do doJob) (Job, error) {
+	ctx, cancel := context.WithCancel(js.life.ctx)
 	j := &job{cancel: cancel, owner: owner}
-	j.state = Job{Does: does, State: "running", DryRun: dryRun, Owner: owner, Node: s.node, Began: time.Now().UTC()}
-	if err := s.jobs.add(j, s.ID()); err != nil {
+	j.state = Job{Does: does, State: "running", DryRun: dryRun, Owner: owner, Node: js.ops.node, Began: time.Now().UTC()}
+	if err := js.add(j); err != nil {
 		cancel()
 		return Job{}, err
 	}
-	s.running.Go(func() {
+	js.life.running.Go(func() {
 		defer cancel()
-		s.gate.job(owner, func(wait func(context.Context) error) { j.ended(do(ctx, wait, j.step)) })
+		js.gate.job(owner, func(wait func(context.Context) error) { j.ended(do(ctx, wait, j.step)) })
 		now := j.now()
-		s.cfg.Log.Info().Str("job", now.Job).Str("does", does).Str("state", now.State).Int("done", now.Done).
+		js.log.Info().Str("job", now.Job).Str("does", does).Str("state", now.State).Int("done", now.Done).
 			Int("failed", now.Failed).Msg("job of dead letters")
 	})
 	return j.now(), nil
 }
 
 // replay starts a job that replays letters.
-func (s *Server) replay(_ context.Context, r Replay) (Job, error) {
+func (js *jobs) replay(_ context.Context, r Replay) (Job, error) {
 	sel, err := r.Selection.parse()
 	if err != nil {
 		return Job{}, err
@@ -137,29 +146,29 @@ func (s *Server) replay(_ context.Context, r Replay) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	o.Runs = WhoRuns(func(context.Context) (*deploy.Store, error) { return s.workers, nil })
-	o.Unnoted = func(err error) { s.cfg.Log.Warn().Err(err).Msg("replays could not be noted") }
-	return s.begin("replay", r.by, o.DryRun, func(ctx context.Context, wait func(context.Context) error,
+	o.Runs = WhoRuns(func(context.Context) (*deploy.Store, error) { return js.ops.workers, nil })
+	o.Unnoted = func(err error) { js.log.Warn().Err(err).Msg("replays could not be noted") }
+	return js.begin("replay", r.by, o.DryRun, func(ctx context.Context, wait func(context.Context) error,
 		each func(deadletter.Progress)) (deadletter.Counts, error) {
 		sel.Filter.Wait = wait
-		return s.dead.ReplayAll(ctx, sel, o, each)
+		return js.ops.dead.ReplayAll(ctx, sel, o, each)
 	})
 }
 
 // purge starts a job that removes letters.
-func (s *Server) purge(_ context.Context, r Selection) (Job, error) {
+func (js *jobs) purge(_ context.Context, r Selection) (Job, error) {
 	sel, err := r.parse()
 	if err != nil {
 		return Job{}, err
 	}
-	return s.begin("purge", r.by, r.DryRun, func(ctx context.Context, wait func(context.Context) error,
+	return js.begin("purge", r.by, r.DryRun, func(ctx context.Context, wait func(context.Context) error,
 		each func(deadletter.Progress)) (deadletter.Counts, error) {
 		sel.Filter.Wait = wait
-		return s.dead.Purge(ctx, sel, r.DryRun, each)
+		return js.ops.dead.Purge(ctx, sel, r.DryRun, each)
 	})
 }
 
-func (js *jobs) add(j *job, service string) error {
+func (js *jobs) add(j *job) error {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	js.forget(func(old *job) bool { return old.owner == "" }, keptJobs)
@@ -181,7 +190,7 @@ func (js *jobs) add(j *job, service string) error {
 		old.forgetLetters(time.Now())
 	}
 	js.last++
-	j.state.Job = service + "." + strconv.Itoa(js.last)
+	j.state.Job = js.id + "." + strconv.Itoa(js.last)
 	js.list = append(js.list, j)
 	return nil
 }
@@ -248,39 +257,40 @@ type jobRequest struct {
 	Owner  string `json:"owner,omitempty"` // who asks, or ""
 }
 
-func (s *Server) jobSubject(id string) string { return s.cfg.Prefix + ".control.job." + id }
+// subject is where this process is asked about its jobs.
+func (js *jobs) subject() string { return js.fleet.prefix + ".control.job." + js.id }
 
-// job returns the state of a job of any process.
-func (s *Server) job(ctx context.Context, r JobName) (Job, error) {
-	return s.askJob(ctx, jobRequest{r, false, r.by})
+// get returns the state of a job of any process.
+func (js *jobs) get(ctx context.Context, r JobName) (Job, error) {
+	return js.ask(ctx, jobRequest{r, false, r.by})
 }
 
-// cancelJob cancels a job of any process.
-func (s *Server) cancelJob(ctx context.Context, r JobName) (Job, error) {
-	return s.askJob(ctx, jobRequest{r, true, r.by})
+// cancel cancels a job of any process.
+func (js *jobs) cancel(ctx context.Context, r JobName) (Job, error) {
+	return js.ask(ctx, jobRequest{r, true, r.by})
 }
 
-// askJob asks the process that has the job, which may be this one.
-func (s *Server) askJob(ctx context.Context, r jobRequest) (j Job, err error) {
+// ask asks the process that has the job, which may be this one.
+func (js *jobs) ask(ctx context.Context, r jobRequest) (j Job, err error) {
 	service, n, ok := strings.Cut(r.Job, ".")
 	if _, err := strconv.Atoi(n); !ok || err != nil || service == "" || strings.ContainsAny(service, " \t\r\n*>$") {
 		return j, refused("job %q: it is what dead.replay and dead.purge answer as job", r.Job)
 	}
-	if service == s.ID() {
-		return s.ownJob(ctx, r)
+	if service == js.id {
+		return js.own(ctx, r)
 	}
 	ctx, stop := context.WithTimeout(ctx, requestTimeout/4)
 	defer stop()
-	err = NewClient(s.nc, s.cfg.Prefix, s.cfg.Token).ask(ctx, "job."+service, r, &j)
+	err = js.fleet.ask(ctx, "job."+service, r, &j)
 	if errors.Is(err, nats.ErrNoResponders) {
 		return j, &Error{Code: http.StatusNotFound, Text: fmt.Sprintf("job %s: its process has ended, and the job with it; the letters it did not come to are as they were", r.Job)}
 	}
 	return j, err
 }
 
-// ownJob returns the state of a job of this process. It cancels the job if the request says so.
-func (s *Server) ownJob(_ context.Context, r jobRequest) (Job, error) {
-	j := s.jobs.find(r.Job)
+// own returns the state of a job of this process. It cancels the job if the request says so.
+func (js *jobs) own(_ context.Context, r jobRequest) (Job, error) {
+	j := js.find(r.Job)
 	if j == nil || r.Owner != "" && j.owner != r.Owner {
 		return Job{}, &Error{Code: http.StatusNotFound, Text: fmt.Sprintf("job %q: there is none of this name, or no longer", r.Job)}
 	}
@@ -291,7 +301,7 @@ func (s *Server) ownJob(_ context.Context, r jobRequest) (Job, error) {
 	if r.Letters {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		j.letters.after(r.Seen, s.answerRoom()/2, &state)
+		j.letters.after(r.Seen, js.ops.answerRoom()/2, &state)
 	}
 	return state, nil
 }
@@ -314,13 +324,13 @@ func (l JobList) from() (self Member, known []Member, left []string) {
 // ListJobs asks for the jobs of each process.
 type ListJobs struct{ asker }
 
-// listJobs lists the jobs of this process.
-func (s *Server) listJobs(_ context.Context, r ListJobs) (JobList, error) {
-	s.jobs.mu.Lock()
-	defer s.jobs.mu.Unlock()
-	list := JobList{Jobs: make([]Job, 0, len(s.jobs.list))}
-	list.Member, list.Processes, list.Left = s.cfg.Process.Members()
-	for _, j := range s.jobs.list {
+// all lists the jobs of this process.
+func (js *jobs) all(_ context.Context, r ListJobs) (JobList, error) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	list := JobList{Jobs: make([]Job, 0, len(js.list))}
+	list.Member, list.Processes, list.Left = js.process.Members()
+	for _, j := range js.list {
 		if r.by != "" && j.owner != r.by {
 			continue
 		}

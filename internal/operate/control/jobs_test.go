@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -17,15 +16,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/test/jsapitest"
 )
 
-// unanswered is the service of a Server that answers no requests.
-type unanswered struct{ micro.Service }
-
-func (unanswered) Info() micro.Info {
-	return micro.Info{ServiceIdentity: micro.ServiceIdentity{ID: "one"}}
-}
-
-// openJobs returns a Server that does jobs with n letters, and answers no requests.
-func openJobs(t *testing.T, n int) *Server {
+// openJobs returns jobs of a process with n letters.
+func openJobs(t *testing.T, n int) *jobs {
 	t.Helper()
 	b := jsapitest.Open(t)
 	for i := range n {
@@ -35,18 +27,17 @@ func openJobs(t *testing.T, n int) *Server {
 			Header: nats.Header(d.Encode()), Data: []byte("x")})
 		require.NoError(t, err)
 	}
-	s := &Server{cfg: Config{Log: zerolog.Nop()}, service: unanswered{},
-		gate: newGate(func(ownerRequest) {}, prometheus.NewRegistry())}
-	s.dead = deadletter.NewStore(b.JS, jsapitest.Prefix)
-	s.life, s.end = context.WithCancel(t.Context())
-	t.Cleanup(func() { s.end(); s.gate.queue.Close(); s.running.Wait() })
-	return s
+	js := &jobs{ops: &Operations{dead: deadletter.NewStore(b.JS, jsapitest.Prefix)}, id: "one", life: &life{},
+		gate: newGate(func(ownerRequest) {}, prometheus.NewRegistry()), log: zerolog.Nop()}
+	js.life.ctx, js.life.end = context.WithCancel(t.Context())
+	t.Cleanup(func() { js.life.end(); js.gate.queue.Close(); js.life.running.Wait() })
+	return js
 }
 
 // ended waits for the end of a job.
-func (s *Server) ended(t *testing.T, j Job) (end Job) {
+func (js *jobs) ended(t *testing.T, j Job) (end Job) {
 	t.Helper()
-	require.Eventually(t, func() bool { end = s.jobs.find(j.Job).now(); return end.State != "running" }, time.Minute,
+	require.Eventually(t, func() bool { end = js.find(j.Job).now(); return end.State != "running" }, time.Minute,
 		time.Millisecond)
 	return end
 }
@@ -55,31 +46,31 @@ func (s *Server) ended(t *testing.T, j Job) (end Job) {
 func TestJobsWaitForTheirOwnersTime(t *testing.T) {
 	t.Parallel()
 	const letters = 3
-	s := openJobs(t, letters)
-	s.gate.charge("acme", ownerTimeBurst+time.Hour)
+	js := openJobs(t, letters)
+	js.gate.charge("acme", ownerTimeBurst+time.Hour)
 	begun := func(j Job, err error) Job {
 		require.NoError(t, err)
 		return j
 	}
 	held := []Job{
-		begun(s.replay(t.Context(), Replay{Selection: Selection{Filter: Filter{Kind: "task", asker: asker{"acme"}}}})),
-		begun(s.purge(t.Context(), Selection{IDs: []uint64{1, 2}, Filter: Filter{asker: asker{"acme"}}})),
+		begun(js.replay(t.Context(), Replay{Selection: Selection{Filter: Filter{Kind: "task", asker: asker{"acme"}}}})),
+		begun(js.purge(t.Context(), Selection{IDs: []uint64{1, 2}, Filter: Filter{asker: asker{"acme"}}})),
 	}
 	for owner, has := range map[string]int{"beta": 0, "": letters} {
-		one := s.ended(t,
-			begun(s.purge(t.Context(), Selection{Filter: Filter{Kind: "task", asker: asker{owner}}, DryRun: true})))
+		one := js.ended(t,
+			begun(js.purge(t.Context(), Selection{Filter: Filter{Kind: "task", asker: asker{owner}}, DryRun: true})))
 		require.Equal(t, "done", one.State, one.Error)
 		require.Equal(t, has, one.Done, "jobs of owner %q", owner)
 	}
 	for _, j := range held {
-		now := s.jobs.find(j.Job).now()
+		now := js.find(j.Job).now()
 		require.Equal(t, "running", now.State)
 		require.Zero(t, now.Done+now.Failed)
-		s.jobs.find(j.Job).cancel()
-		require.Equal(t, "cancelled", s.ended(t, j).State)
+		js.find(j.Job).cancel()
+		require.Equal(t, "cancelled", js.ended(t, j).State)
 	}
 	n := 0
-	for range s.dead.List(t.Context(), deadletter.Filter{}) {
+	for range js.ops.dead.List(t.Context(), deadletter.Filter{}) {
 		n++
 	}
 	require.Equal(t, letters, n, "nothing was done")

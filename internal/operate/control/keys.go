@@ -48,14 +48,14 @@ type SizedValue struct {
 }
 
 // listKeys lists keys of a namespace, sorted by bytes.
-func (s *Server) listKeys(ctx context.Context, r ListKeys) (KeyList, error) {
+func (od *ownerData) listKeys(ctx context.Context, r ListKeys) (KeyList, error) {
 	list := KeyList{Keys: []bindings.Key{}}
 	limit, err := listed(r.Limit)
 	if err != nil {
 		return list, err
 	}
-	room := s.answerRoom()
-	err = withKeys(ctx, s, r.Owner, r.Namespace, func(d *bindings.Data) (err error) {
+	room := od.ops.answerRoom()
+	err = od.keys(ctx, r.Owner, r.Namespace, func(d *bindings.Data) (err error) {
 		list.Next, err = d.KeyPage(ctx, r.Namespace, r.Prefix, r.After, limit, func(k bindings.Key) bool {
 			return fits(&room, k, len(list.Keys), func() { list.Keys = append(list.Keys, k) })
 		})
@@ -78,8 +78,8 @@ func fits(room *int, one any, before int, add func()) bool {
 }
 
 // getValue returns a value.
-func (s *Server) getValue(ctx context.Context, r GetValue) (answer StoredValue, err error) {
-	err = withKeys(ctx, s, r.Owner, r.Namespace, func(d *bindings.Data) error {
+func (od *ownerData) getValue(ctx context.Context, r GetValue) (answer StoredValue, err error) {
+	err = od.keys(ctx, r.Owner, r.Namespace, func(d *bindings.Data) error {
 		v, err := found(d.Get(ctx, r.Namespace, r.Key))(r.OwnerKey)
 		if err != nil {
 			return err
@@ -88,7 +88,7 @@ func (s *Server) getValue(ctx context.Context, r GetValue) (answer StoredValue, 
 		answer = StoredValue{Bytes: len(v.Data), SHA256: hex.EncodeToString(sum[:]), Metadata: v.Metadata}
 		text, err := json.Marshal(answer)
 		if err == nil {
-			answer.Part, answer.Next, err = bytesPart(v.Data, r.From, s.answerRoom()-len(text))
+			answer.Part, answer.Next, err = bytesPart(v.Data, r.From, od.ops.answerRoom()-len(text))
 		}
 		return err
 	})
@@ -106,7 +106,7 @@ func found(v *bindings.Value, err error) func(OwnerKey) (*bindings.Value, error)
 }
 
 // putValue sets a value.
-func (s *Server) putValue(ctx context.Context, r PutValue) (SizedValue, error) {
+func (od *ownerData) putValue(ctx context.Context, r PutValue) (SizedValue, error) {
 	switch {
 	case r.TTL < 0 || r.TTL > bindings.MaxTTL:
 		return SizedValue{}, wrongField("ttl", " is %d: it is 1 to %d seconds, or 0 for no end", r.TTL, int64(bindings.MaxTTL))
@@ -121,7 +121,7 @@ func (s *Server) putValue(ctx context.Context, r PutValue) (SizedValue, error) {
 		r.Metadata = nil
 	}
 	put := func(data []byte) (bool, error) {
-		return false, withKeys(ctx, s, r.Owner, r.Namespace, func(d *bindings.Data) error {
+		return false, od.keys(ctx, r.Owner, r.Namespace, func(d *bindings.Data) error {
 			return d.Put(ctx, r.Namespace, r.Key, bindings.Value{Data: data, Metadata: r.Metadata},
 				time.Duration(r.TTL)*time.Second)
 		})
@@ -133,12 +133,12 @@ func (s *Server) putValue(ctx context.Context, r PutValue) (SizedValue, error) {
 	if err := checkStore(r.Owner, "namespace", r.Namespace); err != nil { // the body is its owner's
 		return SizedValue{}, err
 	}
-	return SizedValue{r.Body.Bytes}, withBody(ctx, s, r.Owner, *r.Body, put)
+	return SizedValue{r.Body.Bytes}, od.bodies.with(ctx, r.Owner, *r.Body, put)
 }
 
 // removeKey removes a key with its value.
-func (s *Server) removeKey(ctx context.Context, r OwnerKey) (answer SizedValue, err error) {
-	err = withKeys(ctx, s, r.Owner, r.Namespace, func(d *bindings.Data) error {
+func (od *ownerData) removeKey(ctx context.Context, r OwnerKey) (answer SizedValue, err error) {
+	err = od.keys(ctx, r.Owner, r.Namespace, func(d *bindings.Data) error {
 		v, err := found(d.Get(ctx, r.Namespace, r.Key))(r)
 		if err != nil {
 			return err

@@ -44,14 +44,14 @@ type SizedObject struct {
 }
 
 // listObjects lists objects of a bucket, sorted by the bytes of their keys.
-func (s *Server) listObjects(ctx context.Context, r ListObjects) (ObjectList, error) {
+func (od *ownerData) listObjects(ctx context.Context, r ListObjects) (ObjectList, error) {
 	list := ObjectList{Objects: []*bindings.Object{}}
 	limit, err := listed(r.Limit)
 	if err != nil {
 		return list, err
 	}
-	room := s.answerRoom()
-	err = withObjects(ctx, s, r.Owner, r.Bucket, func(d *bindings.ObjectData) (err error) {
+	room := od.ops.answerRoom()
+	err = od.objects(ctx, r.Owner, r.Bucket, func(d *bindings.ObjectData) (err error) {
 		list.Next, err = d.ObjectPage(ctx, r.Bucket, r.Prefix, r.After, limit, func(o *bindings.Object) bool {
 			return fits(&room, o, len(list.Objects), func() { list.Objects = append(list.Objects, o) })
 		})
@@ -70,14 +70,14 @@ func (r OwnerObject) object(ctx context.Context, d *bindings.ObjectData) (*bindi
 }
 
 // getObject returns an object, with a part of its data if it is asked for.
-func (s *Server) getObject(ctx context.Context, r GetObject) (answer GotObject, err error) {
-	err = withObjects(ctx, s, r.Owner, r.Bucket, func(d *bindings.ObjectData) (err error) {
+func (od *ownerData) getObject(ctx context.Context, r GetObject) (answer GotObject, err error) {
+	err = od.objects(ctx, r.Owner, r.Bucket, func(d *bindings.ObjectData) (err error) {
 		if answer.Object, err = r.object(ctx, d); err != nil || !r.Data {
 			return err
 		}
 		size := answer.Object.Size
 		text, err := json.Marshal(answer)
-		switch room := s.answerRoom() - len(text); {
+		switch room := od.ops.answerRoom() - len(text); {
 		case err != nil:
 			return err
 		case r.From > size:
@@ -96,7 +96,7 @@ func (s *Server) getObject(ctx context.Context, r GetObject) (answer GotObject, 
 }
 
 // putObject stores an object in place of what has its key.
-func (s *Server) putObject(ctx context.Context, r PutObject) (SizedObject, error) {
+func (od *ownerData) putObject(ctx context.Context, r PutObject) (SizedObject, error) {
 	if err := checkStore(r.Owner, "bucket", r.Bucket); err != nil {
 		return SizedObject{}, err
 	}
@@ -104,16 +104,16 @@ func (s *Server) putObject(ctx context.Context, r PutObject) (SizedObject, error
 		return SizedObject{}, err
 	}
 	o := &bindings.Object{Key: r.Key, ContentType: r.ContentType, Metadata: r.Metadata}
-	err := withBody(ctx, s, r.Owner, r.Body, func(data []byte) (bool, error) {
+	err := od.bodies.with(ctx, r.Owner, r.Body, func(data []byte) (bool, error) {
 		return false,
-			withObjects(ctx, s, r.Owner, r.Bucket, func(d *bindings.ObjectData) error { return d.Put(ctx, r.Bucket, o, data) })
+			od.objects(ctx, r.Owner, r.Bucket, func(d *bindings.ObjectData) error { return d.Put(ctx, r.Bucket, o, data) })
 	})
 	return SizedObject{uint64(r.Body.Bytes)}, err
 }
 
 // removeObject removes an object with its data.
-func (s *Server) removeObject(ctx context.Context, r OwnerObject) (answer SizedObject, err error) {
-	err = withObjects(ctx, s, r.Owner, r.Bucket, func(d *bindings.ObjectData) error {
+func (od *ownerData) removeObject(ctx context.Context, r OwnerObject) (answer SizedObject, err error) {
+	err = od.objects(ctx, r.Owner, r.Bucket, func(d *bindings.ObjectData) error {
 		o, err := r.object(ctx, d)
 		if err != nil {
 			return err

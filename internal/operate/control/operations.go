@@ -20,7 +20,6 @@ type Operations struct {
 
 	workers   *deploy.Store
 	policies  *deploy.Policies
-	secrets   *deploy.Secrets
 	dead      *deadletter.Store
 	schedules *schedule.Store
 }

@@ -17,6 +17,31 @@ const (
 	maxList, maxLists = 16 << 20, 64 << 20
 )
 
+// ownerData are the keys, values and objects that owners have stored.
+type ownerData struct {
+	ops    *Operations
+	stores ownerStores
+	bodies *bodies
+	lists  listRoom
+}
+
+// ownerStores opens what an owner has stored. hold is told of the bytes that a list takes in a process.
+type ownerStores interface {
+	keys(ctx context.Context, owner string, hold func(int) error) (*bindings.Data, error)
+	objects(ctx context.Context, owner string, hold func(int) error) (*bindings.ObjectData, error)
+}
+
+// boundStores opens them in a process.
+type boundStores struct{ *bindings.Bindings }
+
+func (b boundStores) keys(_ context.Context, owner string, hold func(int) error) (*bindings.Data, error) {
+	return b.Data(owner, hold), nil
+}
+
+func (b boundStores) objects(_ context.Context, owner string, hold func(int) error) (*bindings.ObjectData, error) {
+	return b.Objects(owner, hold), nil
+}
+
 // listRoom counts the bytes that requests about owners' data take in a process.
 type listRoom struct{ used atomic.Int64 }
 
@@ -130,28 +155,28 @@ func checkStore(owner, field, name string) error {
 	return nil
 }
 
-// withKeys calls do with the keys and values of an owner.
-func withKeys(ctx context.Context, s *Server, owner, namespace string, do func(*bindings.Data) error) error {
+// keys calls do with the keys and values of an owner.
+func (od *ownerData) keys(ctx context.Context, owner, namespace string, do func(*bindings.Data) error) error {
 	if err := checkStore(owner, "namespace", namespace); err != nil {
 		return err
 	}
-	h := &held{room: &s.lists}
+	h := &held{room: &od.lists}
 	defer h.giveBack()
-	d, err := ownerKeys(ctx, s, owner, h.take)
+	d, err := od.stores.keys(ctx, owner, h.take)
 	if err != nil {
 		return err
 	}
 	return storedIn(owner, do(d))
 }
 
-// withObjects calls do with the objects of an owner.
-func withObjects(ctx context.Context, s *Server, owner, bucket string, do func(*bindings.ObjectData) error) error {
+// objects calls do with the objects of an owner.
+func (od *ownerData) objects(ctx context.Context, owner, bucket string, do func(*bindings.ObjectData) error) error {
 	if err := checkStore(owner, "bucket", bucket); err != nil {
 		return err
 	}
-	h := &held{room: &s.lists}
+	h := &held{room: &od.lists}
 	defer h.giveBack()
-	d, err := ownerObjects(ctx, s, owner, h.take)
+	d, err := od.stores.objects(ctx, owner, h.take)
 	if err != nil {
 		return err
 	}

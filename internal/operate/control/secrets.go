@@ -11,6 +11,15 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 )
 
+// sealedSecrets are the secrets of all owners, as they are stored: encrypted.
+type sealedSecrets struct {
+	store      *deploy.Secrets
+	workers    *deploy.Store
+	identities *secrets.Identities // nil: this process has no key
+	process    Process
+	unopened   bool // a command lists them as they are
+}
+
 // SecretKeys says to whom secrets are encrypted for a process: age recipients, which are public. The first is the one
 // to encrypt to. There are none when the process has no PINWHEEL_SECRETS_KEY.
 //
@@ -30,11 +39,12 @@ type SecretKeys struct {
 // AskSecretKeys asks for public keys.
 type AskSecretKeys struct{ asker }
 
-func (s *Server) secretKeys(context.Context, AskSecretKeys) (SecretKeys, error) {
+// keys returns the public keys of this process.
+func (s *sealedSecrets) keys(context.Context, AskSecretKeys) (SecretKeys, error) {
 	keys := SecretKeys{Recipients: []string{}}
-	keys.Member, keys.Processes, keys.Left = s.cfg.Process.Members()
-	if s.cfg.Identities != nil {
-		keys.Recipients = s.cfg.Identities.Recipients()
+	keys.Member, keys.Processes, keys.Left = s.process.Members()
+	if s.identities != nil {
+		keys.Recipients = s.identities.Recipients()
 	}
 	return keys, nil
 }
@@ -64,21 +74,9 @@ type SecretList struct {
 	Next    string   `json:"next,omitempty"` // key after which the next page begins; empty at the end
 }
 
-// Secrets lists what is stored, without opening it.
-func (o *Operations) Secrets(ctx context.Context, r ListSecrets) (SecretList, error) {
-	return o.listSecrets(ctx, r, func(one Secret, _ []byte) Secret { return one })
-}
-
-func (s *Server) secretList(ctx context.Context, r ListSecrets) (SecretList, error) {
-	if r.by != "" || s.here != nil { // an owner could have the fleet decrypt without end
-		return s.Secrets(ctx, r)
-	}
-	return s.listSecrets(ctx, r, s.opened)
-}
-
-// listSecrets lists what is stored. describe completes each.
-func (o *Operations) listSecrets(ctx context.Context, r ListSecrets,
-	describe func(Secret, []byte) Secret) (SecretList, error) {
+// list lists what is stored. It opens it to say what this process can open, but not for owners: one could have the
+// fleet decrypt without end.
+func (s *sealedSecrets) list(ctx context.Context, r ListSecrets) (SecretList, error) {
 	list := SecretList{Secrets: []Secret{}}
 	if err := errors.Join(r.check(), CheckName("worker", r.Worker)); err != nil {
 		return list, err
@@ -87,7 +85,7 @@ func (o *Operations) listSecrets(ctx context.Context, r ListSecrets,
 	if err != nil {
 		return list, err
 	}
-	all, err := o.secrets.List(ctx, r.Owner)
+	all, err := s.store.List(ctx, r.Owner)
 	if err != nil {
 		return list, err
 	}
@@ -99,19 +97,23 @@ func (o *Operations) listSecrets(ctx context.Context, r ListSecrets,
 			list.Next = list.Secrets[limit-1].Key()
 			break
 		}
-		list.Secrets = append(list.Secrets, describe(Secret{Name: one.Name, Set: one.Set}, one.Sealed))
+		described := Secret{Name: one.Name, Set: one.Set}
+		if r.by == "" && !s.unopened {
+			described = s.opened(described, one.Sealed)
+		}
+		list.Secrets = append(list.Secrets, described)
 	}
 	return list, nil
 }
 
 // opened says which identities of this process open a secret.
-func (s *Server) opened(one Secret, sealed []byte) Secret {
-	if s.cfg.Identities == nil {
+func (s *sealedSecrets) opened(one Secret, sealed []byte) Secret {
+	if s.identities == nil {
 		one.Problem = "this process has no PINWHEEL_SECRETS_KEY"
 		return one
 	}
-	one.Recipients = s.cfg.Identities.OpenedBy(sealed)
-	if _, err := s.cfg.Identities.Open(one.Name, sealed); err != nil {
+	one.Recipients = s.identities.OpenedBy(sealed)
+	if _, err := s.identities.Open(one.Name, sealed); err != nil {
 		one.Problem = err.Error()
 	}
 	return one
@@ -131,29 +133,29 @@ type SecretName struct {
 	Force bool `json:"force,omitempty"`
 }
 
-// SetSecret stores a secret. A process that has the key refuses what it cannot open as the secret of that name.
-func (s *Server) SetSecret(ctx context.Context, r SetSecret) (Secret, error) {
+// set stores a secret. A process that has the key refuses what it cannot open as the secret of that name.
+func (s *sealedSecrets) set(ctx context.Context, r SetSecret) (Secret, error) {
 	if err := r.Validate(); err != nil {
 		return Secret{}, refused("%v", err)
 	}
 	if len(r.Sealed) == 0 || len(r.Sealed) > secrets.MaxSealed {
 		return Secret{}, refused("sealed has %d bytes: it is an age ciphertext of 1 to %d bytes", len(r.Sealed), secrets.MaxSealed)
 	}
-	if s.cfg.Identities != nil {
-		if _, err := s.cfg.Identities.Open(r.Name, r.Sealed); err != nil {
+	if s.identities != nil {
+		if _, err := s.identities.Open(r.Name, r.Sealed); err != nil {
 			return Secret{}, refused("%v", err)
 		}
 	}
-	return Secret{Name: r.Name, Set: time.Now().UTC()}, s.secrets.Put(ctx, r.Name, r.Sealed)
+	return Secret{Name: r.Name, Set: time.Now().UTC()}, s.store.Put(ctx, r.Name, r.Sealed)
 }
 
-// RemoveSecret removes a secret, unless the active version of a worker needs it.
-func (o *Operations) RemoveSecret(ctx context.Context, r SecretName) (Secret, error) {
+// remove removes a secret, unless the active version of a worker needs it.
+func (s *sealedSecrets) remove(ctx context.Context, r SecretName) (Secret, error) {
 	if err := r.Validate(); err != nil {
 		return Secret{}, refused("%v", err)
 	}
 	if !r.Force {
-		users, err := o.workers.SecretUsers(ctx, o.secrets, r.Name)
+		users, err := s.workers.SecretUsers(ctx, s.store, r.Name)
 		if err != nil {
 			return Secret{}, err
 		}
@@ -161,7 +163,7 @@ func (o *Operations) RemoveSecret(ctx context.Context, r SecretName) (Secret, er
 			return Secret{}, &Error{Code: http.StatusConflict, Text: InUse(r.Name, users)}
 		}
 	}
-	return Secret{Name: r.Name}, o.secrets.Remove(ctx, r.Name)
+	return Secret{Name: r.Name}, s.store.Remove(ctx, r.Name)
 }
 
 // InUse is why a secret is not removed.
@@ -186,20 +188,20 @@ type Rotated struct {
 // rotateTime is how long a request for a rotation works. It leaves time for the answer.
 const rotateTime = requestTimeout / 2
 
-// rotateSecrets encrypts the secrets of all owners to this process's first identity. Contexts do not change, because
+// rotate encrypts the secrets of all owners to this process's first identity. Contexts do not change, because
 // the values do not.
-func (s *Server) rotateSecrets(ctx context.Context, r Rotate) (Rotated, error) {
+func (s *sealedSecrets) rotate(ctx context.Context, r Rotate) (Rotated, error) {
 	if r.ID == "" {
 		return Rotated{}, refused("which process? Name its id, as secrets.keys tells it")
 	}
-	if self, _, _ := s.cfg.Process.Members(); self.ID != r.ID {
+	if self, _, _ := s.process.Members(); self.ID != r.ID {
 		return Rotated{}, errNotMeant
 	}
-	ids := s.cfg.Identities
+	ids := s.identities
 	if ids == nil {
 		return Rotated{}, refused("process %s has no PINWHEEL_SECRETS_KEY", r.ID)
 	}
-	all, err := s.secrets.List(ctx, "")
+	all, err := s.store.List(ctx, "")
 	if err != nil {
 		return Rotated{}, err
 	}
@@ -211,7 +213,7 @@ func (s *Server) rotateSecrets(ctx context.Context, r Rotate) (Rotated, error) {
 		}
 		if ids.Newest(one.Sealed) {
 			done.Already++
-		} else if replaced, err := s.rotate(ctx, one); err != nil {
+		} else if replaced, err := s.renew(ctx, one); err != nil {
 			if len(done.Failed) < 20 {
 				done.Failed = append(done.Failed, err.Error())
 			}
@@ -224,16 +226,17 @@ func (s *Server) rotateSecrets(ctx context.Context, r Rotate) (Rotated, error) {
 	return done, nil
 }
 
-func (s *Server) rotate(ctx context.Context, one deploy.StoredSecret) (bool, error) {
-	value, err := s.cfg.Identities.Open(one.Name, one.Sealed)
+// renew encrypts one again. It returns false if it was set meanwhile.
+func (s *sealedSecrets) renew(ctx context.Context, one deploy.StoredSecret) (bool, error) {
+	value, err := s.identities.Open(one.Name, one.Sealed)
 	if err != nil {
 		return false, err
 	}
-	sealed, err := secrets.Seal(one.Name, value, s.cfg.Identities.Recipient())
+	sealed, err := secrets.Seal(one.Name, value, s.identities.Recipient())
 	if err != nil {
 		return false, err
 	}
-	return s.secrets.Replace(ctx, one, sealed)
+	return s.store.Replace(ctx, one, sealed)
 }
 
 // keysWait is how long SecretKeys waits for processes that another process has named.

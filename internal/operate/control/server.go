@@ -103,23 +103,35 @@ type Config struct {
 // Server answers requests on PREFIX.control.* and $SRV for one process (docs/reference/control.md).
 type Server struct {
 	Operations
-	cfg     Config
-	jobs    jobs
-	service micro.Service // nil in a command
-	id      string        // on $SRV
-	here    *Here         // nil in a process
+	handlers handlers
+	cfg      Config
+	service  micro.Service // nil in a command
+	here     *Here         // nil in a process
 
-	life      context.Context //nolint:containedctx // of requests and jobs: from Open to Close
-	end       context.CancelFunc
-	running   sync.WaitGroup
-	room      chan struct{} // one slot for each request in progress
-	gate      *gate         // of owners
-	uploads   *uploads      // of owners
-	checkBans checkBans     // of modules and owners
-	files     *uploads      // of files of owners
-	bodies    *uploads      // of imports and objects of owners
-	lists     listRoom      // of what owners have stored
-	counts    letterCounts
+	life   *life
+	room   chan struct{} // one slot for each request in progress
+	gate   *gate         // of owners; nil in a command
+	bodies *bodies       // of owners
+}
+
+// life is the time from Open to Close, with what runs in it.
+type life struct {
+	ctx     context.Context //nolint:containedctx // of requests and jobs
+	end     context.CancelFunc
+	running sync.WaitGroup
+}
+
+// newServer returns a Server without its gate, service and handlers.
+func newServer(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Config, here *Here) *Server {
+	subjects := events.Subjects(cfg.Prefix)
+	s := &Server{
+		Operations: Operations{nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers,
+			policies: cfg.Policies, dead: deadletter.NewStore(js, subjects), schedules: schedule.NewStore(js, subjects)},
+		cfg: cfg, here: here, life: &life{}, room: make(chan struct{}, maxControl),
+		bodies: &bodies{nc: nc, subjects: subjects, inline: here != nil, uploads: newUploads(ofBodies), log: cfg.Log},
+	}
+	s.life.ctx, s.life.end = context.WithCancel(ctx)
+	return s
 }
 
 // Open answers requests until ctx is done or Close is called.
@@ -128,21 +140,13 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	subjects := events.Subjects(cfg.Prefix)
-	s := &Server{cfg: cfg, room: make(chan struct{}, maxControl), uploads: newUploads(ofDeploys),
-		files: newUploads(ofFiles), bodies: newUploads(ofBodies)}
-	s.Operations = Operations{
-		nc: nc, js: js, subjects: subjects, node: cfg.Node, workers: cfg.Workers, policies: cfg.Policies,
-		secrets: cfg.Secrets,
-		dead:    deadletter.NewStore(js, subjects), schedules: schedule.NewStore(js, subjects),
-	}
+	s := newServer(ctx, nc, js, cfg, nil)
 	s.gate = newGate(func(r ownerRequest) { handleOwned(s, r) }, cfg.Metrics)
-	s.life, s.end = context.WithCancel(ctx)
 	if s.service, err = s.openService(); err != nil {
-		s.end()
+		s.life.end()
 		return nil, err
 	}
-	s.id = s.service.Info().ID
+	s.handlers = s.newHandlers(s.service.Info().ID, boundStores{cfg.Bindings})
 	for _, e := range endpoints() {
 		err = errors.Join(err, s.add(e, e.name, cfg.Prefix+".control."+e.name, s.take))
 		if e.tenant {
@@ -155,9 +159,9 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Server, error) {
 		Doc:     "Returns the state of a job of this process, or cancels it.",
 		Each:    true,
 		Guarded: true,
-		handle:  (*Server).ownJob,
+		handle:  by(jobsOf, (*jobs).own),
 	}
-	if err = errors.Join(err, s.add(own.row(), own.Name, s.jobSubject(s.ID()), s.take)); err != nil {
+	if err = errors.Join(err, s.add(own.row(), own.Name, s.handlers.jobs.subject(), s.take)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -177,19 +181,16 @@ func (s *Server) add(e row, name, subject string, take func(row, micro.Request))
 		micro.HandlerFunc(func(r micro.Request) { take(e, r) }), opts...)
 }
 
-// ID is the id of this process on $SRV.
-func (s *Server) ID() string { return s.id }
-
 // Close ends jobs after their current letter, and waits for requests.
 func (s *Server) Close() {
 	if s.here == nil {
 		_ = s.service.Stop() // it fails when the connection is closed, which has the same effect
 	}
-	s.end()
+	s.life.end()
 	if s.here == nil {
 		s.gate.queue.Close()
 	}
-	s.running.Wait()
+	s.life.running.Wait()
 }
 
 // take answers one request in its own goroutine.
@@ -204,7 +205,7 @@ func (s *Server) take(e row, r micro.Request) {
 		_ = r.Error("503", "this process has too many control requests under way: try again", nil)
 		return
 	}
-	s.running.Go(func() {
+	s.life.running.Go(func() {
 		defer func() { <-s.room }()
 		s.serve(e, r, "", func(ctx context.Context) (any, error) { return s.answer(ctx, e, r) })
 	})
@@ -212,10 +213,10 @@ func (s *Server) take(e row, r micro.Request) {
 
 // serve answers a request by do. owner is the owner whose API it came to, or "".
 func (s *Server) serve(e row, r micro.Request, owner string, do func(context.Context) (any, error)) {
-	ctx, cancel := context.WithTimeout(s.life, requestTimeout)
+	ctx, cancel := context.WithTimeout(s.life.ctx, requestTimeout)
 	defer cancel()
 	answer, err := do(ctx)
-	if err != nil && s.life.Err() != nil {
+	if err != nil && s.life.ctx.Err() != nil {
 		err = &Error{Code: http.StatusServiceUnavailable, Text: processEnding}
 	}
 	log := s.cfg.Log.With().Str("endpoint", e.name).Logger()

@@ -4,21 +4,18 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
-	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 // UploadedBundle names a bundle that was stored in parts, as a body of its owner: the code, then the source map.
@@ -34,12 +31,6 @@ type UploadedBundle struct {
 
 // Inline makes b a bundle in a request that this program handles.
 func (b *UploadedBundle) Inline(data []byte) { b.ID, b.Parts, b.data = inlineID, 1, data }
-
-// inlineID stands for the id of a body that is not stored in parts.
-const inlineID = "inline"
-
-// maxBundleParts is how many parts a bundle may have. A client makes them as large as max_payload allows.
-const maxBundleParts = 4096
 
 // DeployVersion deploys a bundle. Number, time and hash of the version are the server's.
 type DeployVersion struct {
@@ -123,8 +114,20 @@ func (r DeployVersion) check() error {
 	return nil
 }
 
-// deployVersion deploys a bundle for its owner.
-func (s *Server) deployVersion(ctx context.Context, r DeployVersion) (DeployedVersion, error) {
+// deploys are what a process needs to deploy uploaded bundles.
+type deploys struct {
+	workers  *deploy.Store
+	policies *deploy.Policies
+	secrets  *deploy.Secrets
+	process  Process
+	bodies   *bodies
+	uploads  *uploads
+	bans     checkBans // of modules and owners
+	log      zerolog.Logger
+}
+
+// deploy deploys a bundle for its owner.
+func (d *deploys) deploy(ctx context.Context, r DeployVersion) (DeployedVersion, error) {
 	owner, name, err := r.parse()
 	if err != nil {
 		return DeployedVersion{}, err
@@ -132,23 +135,23 @@ func (s *Server) deployVersion(ctx context.Context, r DeployVersion) (DeployedVe
 	if err := r.check(); err != nil {
 		return DeployedVersion{}, err
 	}
-	if err := s.uploads.enter(owner, time.Now()); err != nil {
+	if err := d.uploads.enter(owner, time.Now()); err != nil {
 		return DeployedVersion{}, err
 	}
-	check := &moduleCheck{process: s.cfg.Process, unlimited: r.by == "", bans: &s.checkBans}
-	defer func() { s.uploads.leave(owner, check.took, time.Now()) }()
-	answer, err := s.storeVersion(ctx, owner, name, r, check)
+	check := &moduleCheck{process: d.process, unlimited: r.by == "", bans: &d.bans}
+	defer func() { d.uploads.leave(owner, check.took, time.Now()) }()
+	answer, err := d.store(ctx, owner, name, r, check)
 	if again := codeOf(err); err == nil || again != http.StatusServiceUnavailable &&
 		again != http.StatusInternalServerError {
-		r.Bundle.drop(ctx, s, owner) // the parts are not needed any more
+		d.bodies.drop(ctx, owner, r.Bundle.ID) // the parts are not needed any more
 	}
 	return answer, err
 }
 
-// storeVersion reads a bundle and has the store deploy it, as a command of the fleet's user does.
-func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployVersion,
+// store reads a bundle and has the store deploy it, as a command of the fleet's user does.
+func (d *deploys) store(ctx context.Context, owner, name string, r DeployVersion,
 	check *moduleCheck) (DeployedVersion, error) {
-	data, err := r.Bundle.read(ctx, s, owner)
+	data, err := r.Bundle.read(ctx, d.bodies, owner)
 	if err != nil {
 		return DeployedVersion{}, err
 	}
@@ -157,36 +160,36 @@ func (s *Server) storeVersion(ctx context.Context, owner, name string, r DeployV
 	if err := bundle.Check(b); err != nil {
 		return DeployedVersion{}, &deploy.InvalidError{Err: err}
 	}
-	policy, err := s.policies.Get(ctx, owner)
+	policy, err := d.policies.Get(ctx, owner)
 	if err != nil {
 		return DeployedVersion{}, err
 	}
-	d, err := s.workers.Deploy(ctx, deploy.Request{
+	done, err := d.workers.Deploy(ctx, deploy.Request{
 		Owner: owner, Name: name, Bundle: b, Bindings: r.Spec.Bindings, Policy: policy, Bounded: r.by != "",
-		FilesStored: true, Secrets: s.secrets, DryRun: r.DryRun, UploadOnly: r.UploadOnly, Percent: r.Percent,
+		FilesStored: true, Secrets: d.secrets, DryRun: r.DryRun, UploadOnly: r.UploadOnly, Percent: r.Percent,
 		Steps: r.Steps, Guard: r.Guard, Tag: r.Tag, Note: deploy.Note(r.Note),
 	}, check)
 	if err != nil {
 		return DeployedVersion{}, err
 	}
 	answer := DeployedVersion{
-		Changed: d.Changed, Deployment: d.Deployment, DryRun: r.DryRun, Handlers: d.Worker.Handlers, Number: d.Worker.Number,
-		Stored: d.Stored, Version: d.Worker.Version,
-		Output: check.output(), Warnings: []string{}, Worker: d.Worker.Target(),
+		Changed: done.Changed, Deployment: done.Deployment, DryRun: r.DryRun, Handlers: done.Worker.Handlers,
+		Number: done.Worker.Number, Stored: done.Stored, Version: done.Worker.Version,
+		Output: check.output(), Warnings: []string{}, Worker: done.Worker.Target(),
 	}
-	if d.Stored {
-		versions, err := s.workers.Versions(ctx, owner, name)
+	if done.Stored {
+		versions, err := d.workers.Versions(ctx, owner, name)
 		if err != nil { // it is deployed: that the versions cannot be compared is no failure
-			s.cfg.Log.Debug().Err(err).Str("worker", answer.Worker).Msg("bindings of two versions not compared")
+			d.log.Debug().Err(err).Str("worker", answer.Worker).Msg("bindings of two versions not compared")
 		}
-		answer.Warnings = append(answer.Warnings, DroppedBindings(versions, d.Worker)...)
+		answer.Warnings = append(answer.Warnings, DroppedBindings(versions, done.Worker)...)
 	}
 	return answer, nil
 }
 
 // read reads the bundle.
-func (b UploadedBundle) read(ctx context.Context, s *Server, owner string) ([]byte, error) {
-	data, err := readParts(ctx, s, owner, parts{"bundle", "code and sourceMap say", b.ID, b.Parts, b.data},
+func (b UploadedBundle) read(ctx context.Context, from *bodies, owner string) ([]byte, error) {
+	data, err := from.read(ctx, owner, parts{"bundle", "code and sourceMap say", b.ID, b.Parts, b.data},
 		b.Code+b.SourceMap)
 	if err != nil {
 		return nil, err
@@ -196,63 +199,6 @@ func (b UploadedBundle) read(ctx context.Context, s *Server, owner string) ([]by
 	}
 	return data, nil
 }
-
-// parts are stored parts of a body, which a request names.
-type parts struct {
-	noun, says string // what they are, and where the request says their size, for errors
-	id         string
-	n          int
-	inline     []byte // what they would be, if this program handles the request
-}
-
-// readParts reads parts that have size bytes in all. Only the owner's own parts can be named: the owner is in their
-// subject.
-func readParts(ctx context.Context, s *Server, owner string, p parts, size int) ([]byte, error) {
-	if s.here != nil && p.id == inlineID && len(p.inline) == size {
-		return p.inline, nil
-	}
-	data := make([]byte, 0, size)
-	for i := range p.n {
-		part, err := stored.LastData(ctx, s.nc, events.StreamBodies, s.subjects.BodyPart(owner, p.id, i))
-		switch {
-		case errors.Is(err, stored.ErrNone):
-			return nil, refused("part %d of %d of %s %s is not there: parts are stored first, and kept for 24 hours", i, p.n, p.noun, p.id)
-		case err != nil:
-			return nil, fmt.Errorf("part %d of %s %s: %w", i, p.noun, p.id, err)
-		case len(part) == 0:
-			return nil, refused("part %d of %s %s has no bytes", i, p.noun, p.id)
-		case len(part) > size-len(data):
-			return nil, refused("%s %s has more than the %d bytes that %s", p.noun, p.id, size, p.says)
-		}
-		data = append(data, part...)
-	}
-	if len(data) < size {
-		return nil, refused("%s %s has %d bytes: %s %d", p.noun, p.id, len(data), p.says, size)
-	}
-	return data, nil
-}
-
-// drop removes the parts. If that fails, JetStream removes them after 24 hours.
-func (b UploadedBundle) drop(ctx context.Context, s *Server, owner string) {
-	dropParts(ctx, s, owner, b.ID)
-}
-
-func dropParts(ctx context.Context, s *Server, owner, id string) {
-	if id == inlineID {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWait)
-	defer cancel()
-	body, _ := json.Marshal(map[string]string{"filter": s.subjects.BodyParts(owner, id)}) // strings cannot fail
-	_, err := s.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + events.StreamBodies,
-		Data: body})
-	if err != nil {
-		s.cfg.Log.Debug().Err(err).Str("owner", owner).Msg("the parts of an upload stay until their time is over")
-	}
-}
-
-// dropWait limits the time that removing parts takes.
-const dropWait = 2 * time.Second
 
 // DroppedBindings warns of bindings that the version before w had and that w does not have. versions are those of the
 // worker, oldest first.

@@ -2,17 +2,20 @@ package control
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
+	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
 const (
@@ -24,20 +27,7 @@ const (
 	checkShare, checkBurst = 0.1, 20 * time.Second
 	// filesShare and filesBurst are the same for storing files, objects and imported letters.
 	filesShare, filesBurst = 0.25, 2 * time.Minute
-	// maxLines is how many lines that a module writes while it is loaded are sent to who deploys it, and maxLine how long
-	// each is, in bytes.
-	maxLines, maxLine = 50, 500
 )
-
-// checkLimits bound the check of a module for an owner.
-var checkLimits = workers.Limits{CPU: workers.Millis(time.Second), Wall: workers.Millis(10 * time.Second), HeapMB: 256}
-
-// Checker checks one module.
-type Checker interface {
-	deploy.Checker
-	// Close ends the check. lost reports whether the module cost the process or the thread that loaded it.
-	Close() (lost bool)
-}
 
 // uploadKind says what uploads limits, in words for owners, and how much of its time an owner may have a process work.
 type uploadKind struct {
@@ -100,69 +90,19 @@ func (u *uploads) leave(owner string, took time.Duration, now time.Time) {
 	u.time.Charge(owner, int(min(took, u.kind.burst).Microseconds()), now)
 }
 
-// moduleCheck checks one module for an owner. What the module writes is shown to the client that deploys it, and to no
-// one else.
-type moduleCheck struct {
-	process   Process
-	unlimited bool // the fleet's user deploys: the limits are those of the worker
-	bans      *checkBans
-	took      time.Duration
+// inlineID stands for the id of a body that is not stored in parts.
+const inlineID = "inline"
 
-	mu    sync.Mutex
-	lines []string
-	more  bool // than are kept
-}
+// maxBundleParts is how many parts a body may have. A client makes them as large as max_payload allows.
+const maxBundleParts = 4096
 
-// Check loads the module, with at most the limits of a check. The checker is used for this module only: whatever the
-// module does ends with it.
-func (c *moduleCheck) Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error) {
-	bounded := *w
-	if !c.unlimited {
-		bounded.Limits = w.Limits.Within(checkLimits)
-	}
-	began := time.Now()
-	if err := c.bans.refuse(w.Owner, w.Hash, began); err != nil {
-		return workers.Handlers{}, err
-	}
-	defer func() { c.took += time.Since(began) }()
-	checker := c.process.OpenChecker(c.log)
-	defer func() {
-		if checker.Close() {
-			c.bans.cost(w.Owner, w.Hash, time.Now())
-		}
-	}()
-	return checker.Check(ctx, &bounded)
-}
-
-// log takes a line of the module. Any goroutine may call it.
-func (c *moduleCheck) log(l events.LogLine) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.lines) >= maxLines {
-		c.more = true
-		return
-	}
-	text := cut(l.Text, maxLine)
-	c.lines = append(c.lines, fmt.Sprintf("%s: %s/%s: %s", l.Level, l.Owner, l.Worker, text))
-}
-
-// cut returns at most that many bytes of a text, and "…" if it has more.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
-
-// output is what the module has written.
-func (c *moduleCheck) output() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := append([]string{}, c.lines...)
-	if c.more {
-		list = append(list, "…")
-	}
-	return list
+// bodies are what owners have stored in parts for a request that does not fit one message.
+type bodies struct {
+	nc       *nats.Conn
+	subjects events.Subjects
+	inline   bool     // in a command, a request may have its body in itself
+	uploads  *uploads // of imports, values and objects
+	log      zerolog.Logger
 }
 
 // UploadedBody names a body that was stored in parts, as a body of its owner.
@@ -192,23 +132,23 @@ func (b UploadedBody) check(most int) error {
 	return nil
 }
 
-// withBody reads a body of an owner and calls do with it. An owner has one such request at a time in a process, so that
+// with reads a body of an owner and calls do with it. An owner has one such request at a time in a process, so that
 // bodies in memory are few. The parts are removed, unless the request may be sent again: then do returns again, or an
 // error of this process.
-func withBody(ctx context.Context, s *Server, owner string, b UploadedBody,
+func (b *bodies) with(ctx context.Context, owner string, body UploadedBody,
 	do func(data []byte) (again bool, err error)) error {
-	if err := s.bodies.enter(owner, time.Now()); err != nil {
+	if err := b.uploads.enter(owner, time.Now()); err != nil {
 		return err
 	}
 	began := time.Now()
-	defer func() { s.bodies.leave(owner, time.Since(began), time.Now()) }()
-	data, err := readParts(ctx, s, owner, parts{"body", "body.bytes says", b.ID, b.Parts, b.data}, b.Bytes)
+	defer func() { b.uploads.leave(owner, time.Since(began), time.Now()) }()
+	data, err := b.read(ctx, owner, parts{"body", "body.bytes says", body.ID, body.Parts, body.data}, body.Bytes)
 	again := false
 	if err == nil {
 		again, err = do(data)
 	}
-	if b.Parts > 0 && !again && !mayAskAgain(err) {
-		dropParts(ctx, s, owner, b.ID) // nobody needs them any more
+	if body.Parts > 0 && !again && !mayAskAgain(err) {
+		b.drop(ctx, owner, body.ID) // nobody needs them any more
 	}
 	return err
 }
@@ -224,3 +164,56 @@ func mayAskAgain(err error) bool {
 	}
 	return false
 }
+
+// parts are stored parts of a body, which a request names.
+type parts struct {
+	noun, says string // what they are, and where the request says their size, for errors
+	id         string
+	n          int
+	inline     []byte // what they would be, if this program handles the request
+}
+
+// read reads parts that have size bytes in all. Only the owner's own parts can be named: the owner is in their
+// subject.
+func (b *bodies) read(ctx context.Context, owner string, p parts, size int) ([]byte, error) {
+	if b.inline && p.id == inlineID && len(p.inline) == size {
+		return p.inline, nil
+	}
+	data := make([]byte, 0, size)
+	for i := range p.n {
+		part, err := stored.LastData(ctx, b.nc, events.StreamBodies, b.subjects.BodyPart(owner, p.id, i))
+		switch {
+		case errors.Is(err, stored.ErrNone):
+			return nil, refused("part %d of %d of %s %s is not there: parts are stored first, and kept for 24 hours", i, p.n, p.noun, p.id)
+		case err != nil:
+			return nil, fmt.Errorf("part %d of %s %s: %w", i, p.noun, p.id, err)
+		case len(part) == 0:
+			return nil, refused("part %d of %s %s has no bytes", i, p.noun, p.id)
+		case len(part) > size-len(data):
+			return nil, refused("%s %s has more than the %d bytes that %s", p.noun, p.id, size, p.says)
+		}
+		data = append(data, part...)
+	}
+	if len(data) < size {
+		return nil, refused("%s %s has %d bytes: %s %d", p.noun, p.id, len(data), p.says, size)
+	}
+	return data, nil
+}
+
+// drop removes the parts. If that fails, JetStream removes them after 24 hours.
+func (b *bodies) drop(ctx context.Context, owner, id string) {
+	if id == inlineID {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWait)
+	defer cancel()
+	body, _ := json.Marshal(map[string]string{"filter": b.subjects.BodyParts(owner, id)}) // strings cannot fail
+	_, err := b.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + events.StreamBodies,
+		Data: body})
+	if err != nil {
+		b.log.Debug().Err(err).Str("owner", owner).Msg("the parts of an upload stay until their time is over")
+	}
+}
+
+// dropWait limits the time that removing parts takes.
+const dropWait = 2 * time.Second
