@@ -36,7 +36,6 @@ var manyMethods = map[string]allowance{
 
 // manyFields are the structs that may have more fields.
 var manyFields = map[string]allowance{
-	"consumer.Consumer": {26, "it wires the parts of consumer", ""},
 	"events.Event":      {37, "what one process knows of an event moves to its delivery", "2026-12"},
 	"events.LetterJSON": {28, "the JSON of a letter, as users see it", ""},
 }
