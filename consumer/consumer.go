@@ -50,7 +50,6 @@ type Consumer struct {
 	settler  *settler
 	leases   *leases
 	upkeep   *upkeep
-	anchors  []*janitor.Anchor
 	janitor  *janitor.Janitor
 	usage    *storage.Usage
 	pending  limit.Pending
@@ -78,7 +77,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	}
 	c := &Consumer{
 		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log,
-		retries: newRetries(), anchors: janitor.Anchors(cfg.Prefix),
+		retries: newRetries(),
 	}
 	c.metrics = newMetrics(c)
 	c.api = &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: cfg.answerWait(),
@@ -123,8 +122,8 @@ func (c *Consumer) wire() {
 	c.parts = bodies.NewParts(bodies.Config{Prefix: prefix, Decoder: c.decoder, Patience: cfg.PartPatience}, c.api,
 		&c.pending, c.log)
 	c.chunks = bodies.NewChunks(c.api, prefix, c.log, c.inflight.hangUp)
-	c.janitor = janitor.New(janitor.Config{Anchors: c.anchors, Lanes: sweptLanes(c.puller.lanes), Replicas: cfg.Replicas},
-		c.js, c.log)
+	c.janitor = janitor.New(janitor.Config{Anchors: c.puller.anchors, Lanes: sweptLanes(c.puller.lanes),
+		Replicas: cfg.Replicas}, c.js, c.log)
 	c.bridge = bridge.New(bridge.Config{
 		Prefix: prefix, Decoder: c.decoder, Calls: cfg.Calls, Replies: c.metrics.replies, PubAck: c.metrics.pubAckDropped,
 	}, c.api, c.usage, &c.pending, c.log, c.metrics.seldom)

@@ -261,7 +261,7 @@ func dueLanes(cfg Config, reserve int) []*lane {
 // pullParked is parking.Config.Pull.
 func (p *puller) pullParked(ctx context.Context, owner string, first int) error {
 	l := newLane(events.StreamParked, parking.ConsumerName(owner), 0)
-	l.owner, l.src.owner, l.first, l.anchor = owner, owner, first, janitor.AnchorOf(p.c.anchors, events.StreamParked)
+	l.owner, l.src.owner, l.first, l.anchor = owner, owner, first, janitor.AnchorOf(p.anchors, events.StreamParked)
 	select {
 	case p.parkedLanes <- l:
 		return nil

@@ -25,6 +25,8 @@ type puller struct {
 	msgs   chan *nats.Msg // messages for all lanes
 	demand demand
 	lanes  []*lane
+	// anchors are those of the streams of all lanes, which the janitor moves.
+	anchors []*janitor.Anchor
 	// parked are the lanes of owners with parked events. They come from parking.Lot, which calls pullParked.
 	parked      []*lane
 	parkedLanes chan *lane
@@ -67,13 +69,14 @@ func newPuller(c *Consumer) *puller {
 		msgs:   make(chan *nats.Msg, 2*c.cfg.Window+64*events.Lanes),
 		demand: demand{wake: make(chan struct{}, 1), draining: &c.draining}, subs: make(map[*nats.Subscription]*lane),
 		parkedLanes: make(chan *lane), heard: time.Now(), beaten: time.Now(), deafness: deafness,
+		anchors: janitor.Anchors(c.cfg.Prefix),
 	}
 	for i := range events.Lanes {
 		p.lanes = append(p.lanes, newLane(events.StreamEvents, laneName(i), p.reserve()))
 	}
 	p.lanes = append(p.lanes, dueLanes(c.cfg, p.reserve())...)
 	for _, l := range p.lanes {
-		l.anchor = janitor.AnchorOf(c.anchors, l.src.stream)
+		l.anchor = janitor.AnchorOf(p.anchors, l.src.stream)
 	}
 	return p
 }

@@ -74,16 +74,47 @@ func (b *backlog) recount(o *owner) {
 // makeRoom reports room for an owner with parked events to the settler: after each quarter of a queue that left it, and
 // whenever the queue is empty. Half of the queue is kept for events that arrive from the stream.
 func (b *backlog) makeRoom(o *owner, fx *effects) {
-	most := o.maxQueued
-	waiting := o.held() + o.suspects
-	if !o.parked || 2*waiting >= most || b.draining {
+	if b.draining {
 		return
 	}
-	if !o.full && waiting > 0 && 4*o.freed < most {
-		return
+	if n := o.overflow.room(o.held() + o.suspects); n > 0 {
+		fx.room = append(fx.room, room{o.name, n})
 	}
-	o.full, o.freed = false, 0
-	fx.room = append(fx.room, room{o.name, (most+1)/2 - waiting})
+}
+
+// overflow knows whether events of an owner are parked, for which its queue had no room. d.mu must be held for all
+// methods.
+type overflow struct {
+	maxQueued int
+	parking   bool // its events are parked, and new ones go behind them
+	parked    bool // parked events come back or may do so: room is reported to the settler
+	full      bool // its queue ran over, and is not half empty yet
+	freed     int  // events that left the queue since room was last reported to the settler
+}
+
+// park notes that an event is parked while so many wait. again: it was parked before, and goes back to its place.
+func (f *overflow) park(held int, again bool) {
+	f.full = f.full || held >= f.maxQueued
+	f.parked = true
+	f.parking = f.parking || !again
+}
+
+// comesBack notes that a parked event is submitted. Perhaps another process parked it.
+func (f *overflow) comesBack() { f.parked = true }
+
+// through notes that no parked event is left.
+func (f *overflow) through() { f.parking, f.parked = false, false }
+
+// left notes that events left the queue.
+func (f *overflow) left(n int) { f.freed += n }
+
+// room is how much room is reported now, while so many wait; 0 = it is not reported.
+func (f *overflow) room(waiting int) int {
+	if !f.parked || 2*waiting >= f.maxQueued || !f.full && waiting > 0 && 4*f.freed < f.maxQueued {
+		return 0
+	}
+	f.full, f.freed = false, 0
+	return (f.maxQueued+1)/2 - waiting
 }
 
 // push puts an item into its owner's queue.
@@ -108,10 +139,8 @@ func routeOf(owners map[string]*owner, e *lifecycle.Delivery) *route {
 // park decides that e is parked. Later events of its owner go behind it, until the settler reports that all parked ones
 // are through.
 func (b *backlog) park(o *owner, e *lifecycle.Delivery, fx *effects) {
-	o.full = o.full || o.held() >= o.maxQueued
-	o.parked = true
-	if !e.Parked { // it goes back to its place
-		o.parking = true
+	o.overflow.park(o.held(), e.Parked)
+	if !e.Parked {
 		b.parks[o.name]++
 	}
 	b.metrics.parked++
@@ -124,7 +153,7 @@ func (b *backlog) unused(o *owner, e *lifecycle.Delivery, fx *effects) {
 	switch {
 	case !e.Parked:
 	case o != nil:
-		o.freed++
+		o.overflow.left(1)
 		b.makeRoom(o, fx)
 	default:
 		fx.room = append(fx.room, room{e.Owner, parkedSlack})
@@ -192,7 +221,7 @@ func (b *backlog) sift(o *owner, keep func(item) bool, fx *effects) {
 	for _, g := range o.gathers {
 		g.sift(keep)
 	}
-	o.freed += before - o.held()
+	o.overflow.left(before - o.held())
 	b.queued -= before - o.held()
 	for _, r := range left {
 		o.leaveRoute(r, fx)
@@ -205,7 +234,7 @@ func (b *backlog) sift(o *owner, keep func(item) bool, fx *effects) {
 // charge takes the CPU time that a run has taken so far from its owner's credit. d.mu must be held.
 func (b *backlog) charge(r *run, cpu time.Duration) {
 	if more := cpu - r.cost; more > 0 {
-		r.owner.credit -= more
+		r.owner.account.charge(more)
 		r.cost = cpu
 	}
 	if more := cpu - r.spent; more > 0 {
@@ -219,11 +248,9 @@ func (b *backlog) setAway(r *run, is bool) {
 		return
 	}
 	r.away = is
+	r.owner.places.leave(is)
 	if is {
-		r.owner.away++
 		r.version.warm &^= 1 << r.thread // its context went with it
-	} else {
-		r.owner.away--
 	}
 }
 

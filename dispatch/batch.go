@@ -43,7 +43,7 @@ func (a *gatherer) refuseBatch(o *owner, now time.Time, fx *effects) *version {
 	})
 	o.extra -= gone
 	a.b.queued -= gone
-	o.freed += gone - len(others)
+	o.overflow.left(gone - len(others))
 	if !left {
 		o.extra++ // the item itself was not among them
 		r := o.dequeue().route

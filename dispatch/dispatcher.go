@@ -121,9 +121,9 @@ func (d *Dispatcher) Install(in workers.Installation) {
 	d.locked(func(_ time.Time, fx *effects) {
 		o := d.owners[in.Owner]
 		if o == nil {
-			o = &owner{name: in.Owner, routes: make(map[string]*route), seen: d.queues[light].round}
+			o = &owner{name: in.Owner, routes: make(map[string]*route)}
 			d.gates.owners.apply(o)
-			o.credit = o.quantum
+			o.account.open(d.queues[light].round)
 			d.owners[in.Owner] = o
 		}
 		r := o.route(in.Name)

@@ -24,7 +24,8 @@
 //     Filters refuse it: bans.go for workers that cost threads, trials.go for those that ran when a process died.
 //  9. effects.go: what is collected under the lock and carried out without it.
 //  10. fair_queue.go: which owner is served next. Deficit round robin over owners in units of CPU time.
-//  11. run.go, owner.go, route.go, queue.go: an attempt, a tenant, a worker with its versions, a queue of events.
+//  11. run.go, owner.go, route.go, queue.go: an attempt, a tenant, a worker with its versions, a queue of events. What
+//     a part keeps of each tenant is a type in the file of that part.
 //  12. verdict.go: judge and refuse, the table of docs/development/guarantees.md, and the delay until the next attempt.
 //  13. config.go: the settings, and the constants of all parts.
 //

@@ -37,7 +37,7 @@ func newModel(t *rapid.T, most int) *model {
 func modelOwner(i int, warm threadSet) *owner {
 	v := newVersion(&workers.Worker{Version: "1-a"})
 	v.warm = warm
-	o := &owner{name: fmt.Sprint(i), credit: quantum, quantum: quantum}
+	o := &owner{name: fmt.Sprint(i), account: account{credit: quantum, quantum: quantum}}
 	o.queue.pushBack(item{event: &lifecycle.Delivery{}, route: &route{split: split{base: v}, versions: []*version{v}}})
 	return o
 }

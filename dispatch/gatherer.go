@@ -19,6 +19,37 @@ type gathering struct {
 	index   int       // in gatherer.waiting, or -1
 }
 
+// gatherings are the incomplete batches of an owner. d.mu must be held for all methods.
+type gatherings struct {
+	gathers  []*gathering
+	gathered int // events in them
+}
+
+func (l *gatherings) add(g *gathering) {
+	g.nth = len(l.gathers)
+	l.gathers = append(l.gathers, g)
+}
+
+// gather adds an event to one of the batches.
+func (l *gatherings) gather(g *gathering, it item, bytes int) {
+	g.items = append(g.items, it)
+	g.bytes += bytes
+	l.gathered++
+}
+
+// gone notes that events left one of the batches.
+func (l *gatherings) gone(n int) { l.gathered -= n }
+
+// remove removes a batch with its events.
+func (l *gatherings) remove(g *gathering) {
+	last := len(l.gathers) - 1
+	l.gathers[g.nth] = l.gathers[last]
+	l.gathers[g.nth].nth = g.nth
+	l.gathers[last] = nil
+	l.gathers = l.gathers[:last]
+	l.gone(len(g.items))
+}
+
 // gatherer makes batches of events before these enter their owners' queues. d.mu must be held for all methods.
 type gatherer struct {
 	b       *backlog
@@ -59,10 +90,8 @@ func (a *gatherer) queue(o *owner, it item, v *version, front bool, fx *effects)
 	if g == nil {
 		g = a.gather(o, it, v)
 	}
-	g.items = append(g.items, it)
-	g.bytes += bytes
+	o.gatherings.gather(g, it, bytes)
 	o.extra++
-	o.gathered++
 	a.b.queued++
 	a.b.noteOwnerDeadline(o, it.event.Deadline)
 	if len(g.items) >= size || g.bytes >= maxBatchBytes {
@@ -75,9 +104,9 @@ func (a *gatherer) queue(o *owner, it item, v *version, front bool, fx *effects)
 
 // gather begins a batch, with it as its first event.
 func (a *gatherer) gather(o *owner, it item, v *version) *gathering {
-	g := &gathering{owner: o, route: it.route, version: v, nth: len(o.gathers), index: -1}
+	g := &gathering{owner: o, route: it.route, version: v, index: -1}
 	v.gathering = g
-	o.gathers = append(o.gathers, g)
+	o.gatherings.add(g)
 	wait := v.batch.MaxWait.Duration()
 	if wait == 0 {
 		a.hasty = append(a.hasty, g)
@@ -100,11 +129,7 @@ func (a *gatherer) dissolve(g *gathering) []item {
 	}
 	g.version.gathering = nil
 	o := g.owner
-	last := len(o.gathers) - 1
-	o.gathers[g.nth] = o.gathers[last]
-	o.gathers[g.nth].nth = g.nth
-	o.gathers[last] = nil
-	o.gathers = o.gathers[:last]
+	o.gatherings.remove(g)
 	if waiting := a.waiting; g.index >= 0 {
 		last := len(waiting) - 1
 		waiting[g.index] = waiting[last]
@@ -113,7 +138,6 @@ func (a *gatherer) dissolve(g *gathering) []item {
 		a.waiting = waiting[:last]
 	}
 	o.extra -= len(g.items)
-	o.gathered -= len(g.items)
 	a.b.queued -= len(g.items)
 	return g.items
 }
@@ -204,8 +228,9 @@ func (g *gathering) sift(keep func(item) bool) {
 			g.bytes += weight(it.event)
 		}
 	}
-	g.owner.extra -= len(g.items) - len(kept)
-	g.owner.gathered -= len(g.items) - len(kept)
+	gone := len(g.items) - len(kept)
+	g.owner.extra -= gone
+	g.owner.gatherings.gone(gone)
 	clear(g.items[len(kept):])
 	g.items = kept
 }

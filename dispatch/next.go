@@ -96,7 +96,7 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 		if f != nil {
 			fx.settle = append(fx.settle, d.refused(it.event, v, f))
 			r := o.dequeue().route
-			o.freed++
+			o.overflow.left(1)
 			d.queued--
 			o.leaveRoute(r, fx)
 			continue
@@ -110,7 +110,7 @@ func (d *Dispatcher) take(o *owner, thread, free int, budget *time.Duration, now
 		}
 		next := o.dequeue()
 		r := d.start(o, next, v, thread, now)
-		o.freed++
+		o.overflow.left(1)
 		d.queued -= next.n()
 		*budget -= r.cost
 		if !cost.known {
@@ -143,7 +143,7 @@ func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.T
 	}
 	r.Slot = r
 	d.placer.started(r, now)
-	o.credit -= r.cost
+	o.account.charge(r.cost)
 	d.gates.started(r)
 	d.running++
 	d.metrics.wait.observe(now.Sub(it.since))

@@ -14,37 +14,20 @@ type owner struct {
 	// removed workers that have events here. The events that wait fail when they would start.
 	removed map[string]*route
 
-	quantum    time.Duration // CPU time that it gets in each round
-	maxRunning int
-	maxQueued  int
-
 	queue    queue
-	waiting  int // items that wait for the limits of their workers instead
-	extra    int // events of its batches, incomplete, queued or running, beside the one that counts for each item or run
-	gathered int // events of its incomplete batches
-	gathers  []*gathering
+	waiting  int       // items that wait for the limits of their workers instead
+	extra    int       // events of its batches, incomplete, queued or running, beside the one that counts for each item or run
 	suspects int       // events that wait in the quarantine instead
 	soonest  time.Time // no queued event has a deadline before this; zero = none has one
-	running  int
-	calling  int  // of running, how many wait for service calls
-	away     int  // of running, how many run beside their threads
-	counted  int  // part of backlog.runnable
-	parking  bool // its events are parked, and new ones go behind them
-	parked   bool // parked events come back or may do so: room is reported to the settler
-	full     bool // its queue ran over, and is not half empty yet
-	class    class
-	window   int64         // of shares, in which spent was
-	spent    time.Duration // CPU time
-	freed    int           // events that left the queue since room was last reported to the settler
+	counted  int       // part of backlog.runnable
 
-	// Written by fairQueue only.
-	credit time.Duration // CPU time it may still start in its round; below zero is debt
-	seen   int64         // the round up to which credit was granted
-	due    int64         // the round in which it is served, so that a round ends without a scan of all owners
-	passed int           // how often it was passed over
-	list   *ownerList    // the list it stands in, nil = none
-	prev   *owner
-	next   *owner
+	// What the parts of the Dispatcher keep of it. Each type has the methods that change it.
+	places     // ownerlimit.go
+	overflow   // backlog.go
+	gatherings // gatherer.go
+	usage      // shares.go
+	account    // fair_queue.go
+	position   // fair_queue.go
 }
 
 // first returns the version that runs the first queued event of o, or one that no thread is warm for if none does.
@@ -84,38 +67,6 @@ func installed(owners map[string]*owner, w *workers.Worker) *version {
 		return o.routes[w.Name].version(w.Version)
 	}
 	return nil
-}
-
-// ownerList is a doubly linked list through the owners themselves.
-type ownerList struct {
-	first, last *owner
-	n           int
-}
-
-func (l *ownerList) pushBack(o *owner) {
-	o.list, o.prev, o.next = l, l.last, nil
-	if l.last == nil {
-		l.first = o
-	} else {
-		l.last.next = o
-	}
-	l.last = o
-	l.n++
-}
-
-func (l *ownerList) remove(o *owner) {
-	if o.prev == nil {
-		l.first = o.next
-	} else {
-		o.prev.next = o.next
-	}
-	if o.next == nil {
-		l.last = o.prev
-	} else {
-		o.next.prev = o.prev
-	}
-	o.list, o.prev, o.next = nil, nil, nil
-	l.n--
 }
 
 // remove removes a worker. Its events that wait fail when they would start, in the order of all.
@@ -166,6 +117,3 @@ func (o *owner) waitingRoutes(f func(*route)) {
 // held is how many events wait, those for the limits of their workers and those that gather included. Of a batch that
 // runs, all but one count too: only one counts as running.
 func (o *owner) held() int { return o.queue.n + o.waiting + o.extra }
-
-// class decides which threads run an owner's events.
-type class uint8

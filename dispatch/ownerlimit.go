@@ -1,10 +1,6 @@
 package dispatch
 
-import (
-	"time"
-
-	"github.com/pinwheel-run/pinwheel/events/workers"
-)
+import "github.com/pinwheel-run/pinwheel/events/workers"
 
 // ownerLimit is the gate of owners: how many events of an owner may run in this process. A run that waits for a service
 // call does not count (calls.go).
@@ -26,9 +22,9 @@ func newOwnerLimit(cfg Config) ownerLimit {
 
 func (l *ownerLimit) admit(it *item) bool { return l.places(it.route.owner) > 0 }
 
-func (l *ownerLimit) started(r *run) { r.owner.running++ }
+func (l *ownerLimit) started(r *run) { r.owner.places.running++ }
 
-func (l *ownerLimit) ended(r *run, _ *effects) { r.owner.running-- }
+func (l *ownerLimit) ended(r *run, _ *effects) { r.owner.places.running-- }
 
 // places is how many more events of o may start. An owner with a turn that overstays gets none: another event may do
 // the same, and there would be no thread left. Nor does one with as many runs beside the threads as there are threads.
@@ -36,7 +32,37 @@ func (l *ownerLimit) places(o *owner) int {
 	if o.away >= l.cfg.Threads || len(l.overstay) > 0 && l.overstay[o.name] > 0 {
 		return 0
 	}
-	return max(0, o.maxRunning-(o.running-o.calling))
+	return o.places.free()
+}
+
+// places are those of an owner, and the attempts that take them. d.mu must be held for all methods.
+type places struct {
+	maxRunning int
+	running    int
+	calling    int // of running, how many wait for service calls
+	away       int // of running, how many run beside their threads
+}
+
+// free is how many attempts more there are places for.
+func (p *places) free() int { return max(0, p.maxRunning-(p.running-p.calling)) }
+
+// lend gives the place of an attempt that waits for service calls to others, or takes it back, whether it is free or
+// not.
+func (p *places) lend(is bool) {
+	if is {
+		p.calling++
+	} else {
+		p.calling--
+	}
+}
+
+// leave notes that an attempt runs beside its thread, or that this is over.
+func (p *places) leave(is bool) {
+	if is {
+		p.away++
+	} else {
+		p.away--
+	}
 }
 
 // overstays counts the turns of an owner that overstay.
@@ -60,10 +86,9 @@ func (l *ownerLimit) setPolicy(owner string, p workers.Policy) {
 // apply sets the limits of an owner from its policy.
 func (l *ownerLimit) apply(o *owner) {
 	p := l.policies[o.name]
-	o.quantum = quantum * time.Duration(max(1, p.Weight))
-	o.credit = min(o.credit, o.quantum)
-	o.maxRunning = l.share(p.MaxRunning, l.cfg.OwnerMaxRunning, p.FleetMaxRunning)
-	o.maxQueued = l.share(p.MaxQueued, l.cfg.OwnerMaxQueued, p.FleetMaxQueued)
+	o.account.setWeight(p.Weight)
+	o.places.maxRunning = l.share(p.MaxRunning, l.cfg.OwnerMaxRunning, p.FleetMaxRunning)
+	o.overflow.maxQueued = l.share(p.MaxQueued, l.cfg.OwnerMaxQueued, p.FleetMaxQueued)
 }
 
 // share returns a limit of this process: the owner's own or the configured one, and at most its part of the limit of

@@ -181,11 +181,10 @@ func (p *placer) tick(now time.Time, fx *effects) {
 
 // lend gives the place and the slot of r to others, or takes them back, whether they are free or not.
 func (p *placer) lend(r *run, is bool) {
+	r.owner.places.lend(is)
 	if is {
-		r.owner.calling++
 		p.idle.attempts[r.thread]--
 	} else {
-		r.owner.calling--
 		p.idle.attempts[r.thread]++
 	}
 }

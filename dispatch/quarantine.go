@@ -203,7 +203,7 @@ func (q *quarantine) unsuspect(from *queue, e *lifecycle.Delivery, fx *effects) 
 	}
 	o := q.b.owners[e.Owner]
 	o.suspects--
-	o.freed++
+	o.overflow.left(1)
 	q.b.makeRoom(o, fx)
 	q.b.forget(o)
 }

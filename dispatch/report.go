@@ -140,7 +140,7 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *eff
 			d.metrics.worked(r.route, o.name, r.Start.Add(took), took, end.Failure != nil)
 		}
 	}
-	o.credit = min(o.credit+r.cost-cpu, o.quantum)
+	o.account.correct(r.cost, cpu)
 	d.placer.ended(r, end)
 	if end.Started && !end.Interrupted && r.Batch == nil {
 		r.route.count(r.Event, r.version, end.Failure != nil || end.Broken != nil || r.Event.Kind == events.Fetch &&
@@ -149,7 +149,7 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *eff
 	d.spend(o, max(0, cpu-r.spent))
 	if others := len(r.Batch) - 1; others > 0 {
 		o.extra -= others
-		o.freed += others
+		o.overflow.left(others)
 		d.makeRoom(o, fx)
 	}
 	d.changed(o)

@@ -193,7 +193,7 @@ func (d *Dispatcher) Through(ownerName string, parks uint64) bool {
 	}
 	delete(d.parks, ownerName)
 	if o := d.owners[ownerName]; o != nil {
-		o.parking, o.parked = false, false
+		o.overflow.through()
 	}
 	return true
 }

@@ -39,7 +39,7 @@ func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration
 func (d *Dispatcher) Charge(ownerName string, cpu time.Duration) {
 	d.locked(func(time.Time, *effects) {
 		if o := d.owners[ownerName]; o != nil {
-			o.credit -= cpu
+			o.account.charge(cpu)
 			d.spend(o, cpu)
 		}
 	})

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// class decides which threads run an owner's events.
+type class uint8
+
 const (
 	light   class = iota // within its share, or the only owner
 	heavy                // beyond its share while other owners have events
@@ -34,6 +37,29 @@ type shares struct {
 	heavy  []*owner
 }
 
+// usage is what an owner took of the CPU, and its class. d.mu must be held for all methods.
+type usage struct {
+	class  class
+	window int64         // of shares, in which spent was
+	spent  time.Duration // CPU time
+}
+
+// add counts CPU time in a window.
+func (u *usage) add(cpu time.Duration, window int64) {
+	if u.window != window {
+		u.window, u.spent = window, 0
+	}
+	u.spent += cpu
+}
+
+// in is the CPU time in the current window.
+func (u *usage) in(window int64) time.Duration {
+	if u.window != window {
+		return 0
+	}
+	return u.spent
+}
+
 // spend counts CPU time of an event of o. It must be cheap: every event calls it.
 func (b *backlog) spend(o *owner, cpu time.Duration) {
 	s := &b.shares
@@ -41,10 +67,9 @@ func (b *backlog) spend(o *owner, cpu time.Duration) {
 		if o.window == s.number-1 {
 			s.last -= o.weight()
 		}
-		o.window, o.spent = s.number, 0
 		s.weight += o.weight()
 	}
-	o.spent += cpu
+	o.usage.add(cpu, s.number)
 	if o.class == light && o.spent > leastHeavy && b.cfg.Background > 0 {
 		if share, others := s.of(o, b.cfg.Threads); others && o.spent > share+share/4 {
 			s.heavy = append(s.heavy, o)
@@ -52,8 +77,6 @@ func (b *backlog) spend(o *owner, cpu time.Duration) {
 		}
 	}
 }
-
-func (o *owner) weight() int { return int(o.quantum / quantum) }
 
 // of returns the share of o, of so many threads, in a window, and whether there are other owners.
 func (s *shares) of(o *owner, threads int) (share time.Duration, others bool) {
@@ -69,11 +92,7 @@ func (b *backlog) turnWindow(now time.Time) {
 		return
 	}
 	for _, o := range slices.Clone(s.heavy) {
-		spent := time.Duration(0)
-		if o.window == s.number {
-			spent = o.spent
-		}
-		if share, others := s.of(o, b.cfg.Threads); !others || 2*spent < share {
+		if share, others := s.of(o, b.cfg.Threads); !others || 2*o.usage.in(s.number) < share {
 			b.lighten(o)
 		}
 	}
@@ -98,9 +117,9 @@ func (b *backlog) move(o *owner, to class) {
 	}
 	b.runnable[o.class] -= o.counted
 	b.runnable[to] += o.counted
-	// The rounds of the two fair queues are independent.
 	b.queues[o.class].grant(o)
-	o.class, o.seen = to, b.queues[to].round
+	o.class = to
+	o.account.change(b.queues[to].round)
 	if waits {
 		b.queues[to].enter(o)
 	}

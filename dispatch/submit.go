@@ -38,7 +38,7 @@ func (d *Dispatcher) submit(e *lifecycle.Delivery, now time.Time, fx *effects) {
 	}
 	o, r := d.owners[e.Owner], routeOf(d.owners, e)
 	if e.Parked && o != nil {
-		o.parked = true // perhaps by another process
+		o.overflow.comesBack()
 	}
 	v, f := d.gates.refuse(e, r, now)
 	if f != nil {

@@ -22,7 +22,7 @@ func openCertificates(p *Process) (gateway.Certificates, error) {
 	if err != nil {
 		return nil, err
 	}
-	js, err := jetstream.New(p.nc)
+	js, err := jetstream.New(p.link.nc)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func openCertificates(p *Process) (gateway.Certificates, error) {
 	defer cancel()
 	p.http.acme, err = certificates.Open(ctx, js, certificates.Config{
 		Directory: p.cfg.ACMEDirectory(), Email: p.cfg.HTTPAcmeEmail, Roots: roots, OwnerHosts: p.cfg.HTTPAcmeOwnerHosts,
-		DomainOrders: p.cfg.ACMEDomainOrders(), Identities: p.values.ids, Replicas: p.cfg.Replicas,
+		DomainOrders: p.cfg.ACMEDomainOrders(), Identities: p.secrets.values.ids, Replicas: p.cfg.Replicas,
 	}, p.hosts(), p.log, p.registry)
 	if err != nil {
 		return nil, err
@@ -40,5 +40,6 @@ func openCertificates(p *Process) (gateway.Certificates, error) {
 
 // hosts says which hosts may have a certificate.
 func (p *Process) hosts() gateway.Hosts {
-	return gateway.Hosts{Domain: p.cfg.HTTPDomain, Workers: httpWorkers{&p.catalog, p.values}, Routes: p.routes}
+	return gateway.Hosts{Domain: p.cfg.HTTPDomain, Workers: httpWorkers{&p.deployed.catalog, p.secrets.values},
+		Routes: p.deployed.routes}
 }

@@ -26,10 +26,10 @@ func (p *Process) exchangeBans(ctx context.Context) {
 		p.cfg.Prefix + ".control.direct-bans",
 	}
 	for i, subject := range subjects {
-		sub, err := p.nc.Subscribe(subject, func(m *nats.Msg) {
+		sub, err := p.link.nc.Subscribe(subject, func(m *nats.Msg) {
 			var all []dispatch.Ban
 			if len(m.Data) > 0 && json.Unmarshal(m.Data, &all) == nil {
-				p.dispatch.HearBans(slices.DeleteFunc(all, func(b dispatch.Ban) bool { return b.Direct != (i == 1) }))
+				p.rooms.dispatch.HearBans(slices.DeleteFunc(all, func(b dispatch.Ban) bool { return b.Direct != (i == 1) }))
 			}
 		})
 		if err != nil {
@@ -40,7 +40,7 @@ func (p *Process) exchangeBans(ctx context.Context) {
 	}
 	tell := func() {
 		var of [2][]dispatch.Ban
-		for _, b := range p.dispatch.Bans() {
+		for _, b := range p.rooms.dispatch.Bans() {
 			i := 0
 			if b.Direct {
 				i = 1
@@ -50,7 +50,7 @@ func (p *Process) exchangeBans(ctx context.Context) {
 		for i, all := range of {
 			for bans := range slices.Chunk(all, maxBans) {
 				if text, err := json.Marshal(bans); err == nil {
-					_ = p.nc.Publish(subjects[i], text) // not connected: the next message reports it
+					_ = p.link.nc.Publish(subjects[i], text) // not connected: the next message reports it
 				}
 			}
 		}

@@ -16,45 +16,55 @@ import (
 // they have no process of their own.
 const maxLostChecks = 4
 
-// lostChecks counts the threads that modules cost which were only checked. They are not among those of the pool.
-type lostChecks struct{ n atomic.Int32 }
+// ownersChecks checks the modules that owners deploy.
+type ownersChecks struct {
+	executable string // checks them; "" = threads of this process do
+	// lost counts the threads that modules cost which were only checked. They are not among those of the pool.
+	lost atomic.Int32
+}
 
 // healthy returns an error when the process should be replaced.
-func (l *lostChecks) healthy() error {
-	if n := l.n.Load(); n >= maxLostChecks {
+func (c *ownersChecks) healthy() error {
+	if n := c.lost.Load(); n >= maxLostChecks {
 		return fmt.Errorf("V8 has lost %d threads to modules that were checked before a deploy", n)
 	}
 	return nil
 }
 
+// open opens a checker for one module, which may reach what the fleet's workers may.
+func (c *ownersChecks) open(allow config.List, log func(events.LogLine)) ownersCheck {
+	checks := &modulecheck.Checks{Executable: c.executable}
+	checks.Addresses, checks.Hosts = config.SplitAddresses(allow)
+	if guard.ModuleChecks.Off() {
+		checks.Executable = ""
+	}
+	return ownersCheck{checks.Open(log), &c.lost}
+}
+
 // ownersCheck checks one module that an owner deploys.
 type ownersCheck struct {
 	*modulecheck.Checker
-	lost *lostChecks
+	lost *atomic.Int32
 }
 
 // Close ends the check, and counts its thread if it had one and V8 does not give it back.
 func (c ownersCheck) Close() (lost bool) {
 	lost, inThread := c.Checker.Close()
 	if lost && inThread {
-		c.lost.n.Add(1)
+		c.lost.Add(1)
 	}
 	return lost && !guard.ModuleChecks.Off()
 }
 
-// OpenChecker opens a checker for one module. The module may reach what the fleet's workers may.
+// OpenChecker opens a checker for one module that an owner deploys.
 func (c controlled) OpenChecker(log func(events.LogLine)) control.Checker {
-	checks := &modulecheck.Checks{Executable: c.process.executable}
-	checks.Addresses, checks.Hosts = config.SplitAddresses(c.process.cfg.AllowPrivateAddresses)
-	if guard.ModuleChecks.Off() {
-		checks.Executable = ""
-	}
-	return ownersCheck{checks.Open(log), &c.process.lost}
+	return c.process.checks.open(c.process.cfg.AllowPrivateAddresses, log)
 }
 
 // OpenChecker opens the checker that loads modules before they are deployed. It uses the process's allowed addresses
 // and its log.
 func (p *Process) OpenChecker() (*isolates.Checker, error) {
 	addresses, hosts := config.SplitAddresses(p.cfg.AllowPrivateAddresses)
-	return isolates.OpenChecker(&host{nc: p.nc, subjects: events.Subjects(p.cfg.Prefix), log: p.log}, addresses, hosts)
+	h := &host{nc: p.link.nc, subjects: events.Subjects(p.cfg.Prefix), log: p.log}
+	return isolates.OpenChecker(h, addresses, hosts)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -28,8 +26,8 @@ type controlled struct {
 func (c controlled) Stats() any { return c.process.Stats() }
 
 func (c controlled) Flow() control.Flow {
-	d, past, pool, held :=
-		c.process.dispatch.Stats(), c.process.dispatch.Flow(), c.process.pool.Stats(), c.process.consumer.Stats()
+	r := &c.process.rooms
+	d, past, pool, held := r.dispatch.Stats(), r.dispatch.Flow(), r.pool.Stats(), r.consumer.Stats()
 	f := control.Flow{
 		At: time.Now(), Queued: d.Queued, Running: d.Running, Held: held.Held, Waiting: held.Waiting, Isolates: pool.Cached +
 			pool.Busy, Heap: pool.HeapBytes, Draining: d.Draining,
@@ -37,14 +35,14 @@ func (c controlled) Flow() control.Flow {
 		Duration: histogram(past.Duration),
 		Owners:   []control.OwnerFlow{},
 	}
-	for _, o := range c.process.dispatch.BusyOwners() {
+	for _, o := range r.dispatch.BusyOwners() {
 		if len(f.Owners) == control.MaxFlowOwners {
 			break
 		}
 		f.Owners = append(f.Owners, control.OwnerFlow{Owner: o.Owner, Queued: o.Queued, Running: o.Running,
 			Parking: o.Parking})
 	}
-	f.Workers = workerFlows(dispatch.BusyWorkers(c.process.dispatch, "", "", control.MaxFlowWorkers).Workers)
+	f.Workers = workerFlows(dispatch.BusyWorkers(r.dispatch, "", "", control.MaxFlowWorkers).Workers)
 	return f
 }
 
@@ -60,7 +58,7 @@ func workerFlows(list []dispatch.WorkerStats) []control.WorkerFlow {
 }
 
 func (c controlled) WorkersFlow(owner, worker string) control.WorkersFlow {
-	has := dispatch.BusyWorkers(c.process.dispatch, owner, worker, control.MaxFlowWorkers)
+	has := dispatch.BusyWorkers(c.process.rooms.dispatch, owner, worker, control.MaxFlowWorkers)
 	return control.WorkersFlow{
 		At: time.Now(), OwnerFlow: control.OwnerFlow{Owner: owner, Queued: has.Queued, Running: has.Running,
 			Parking: has.Parking},
@@ -68,23 +66,23 @@ func (c controlled) WorkersFlow(owner, worker string) control.WorkersFlow {
 	}
 }
 
-func (c controlled) Unstored() error { return c.process.consumer.Unstored() }
+func (c controlled) Unstored() error { return c.process.rooms.consumer.Unstored() }
 
 func histogram(h dispatch.Histogram) control.Histogram {
 	return control.Histogram{Count: h.Count, Bounds: dispatch.Bounds(), Buckets: h.Buckets}
 }
 
 func (c controlled) Installed(owner, name string) workers.Installation {
-	in, _ := c.process.catalog.Installed(owner, name)
+	in, _ := c.process.deployed.catalog.Installed(owner, name)
 	return in
 }
 
-func (c controlled) Installations() []*workers.Installation { return c.process.catalog.All() }
+func (c controlled) Installations() []*workers.Installation { return c.process.deployed.catalog.All() }
 
-func (c controlled) Policies() map[string]*workers.Policy { return c.process.granting.all() }
+func (c controlled) Policies() map[string]*workers.Policy { return c.process.policies.all() }
 
 func (c controlled) Outcomes(owner, name string) (rollout int, outcomes workers.Outcomes) {
-	return c.process.dispatch.Outcomes(owner, name)
+	return c.process.rooms.dispatch.Outcomes(owner, name)
 }
 
 func (c controlled) Members() (self control.Member, all []control.Member, left []string) {
@@ -92,10 +90,12 @@ func (c controlled) Members() (self control.Member, all []control.Member, left [
 	return m.self, m.known(), m.gone()
 }
 
-func (c controlled) Tail(owner string, r tail.Request) error { return c.process.tails.Renew(owner, r) }
+func (c controlled) Tail(owner string, r tail.Request) error {
+	return c.process.onlookers.tails.Renew(owner, r)
+}
 
 func (c controlled) AdmitLetter(owner string, size int) *events.Failure {
-	return c.process.consumer.AdmitLetter(owner, size)
+	return c.process.rooms.consumer.AdmitLetter(owner, size)
 }
 
 func (c controlled) Reset(ctx context.Context, owner, worker string) (done, missing []control.Member, err error) {
@@ -106,42 +106,14 @@ func (c controlled) Drain() { c.drain() }
 
 // openControl answers control requests for this process. drain must make the process drain.
 func (p *Process) openControl(ctx context.Context, drain func()) (*control.Server, error) {
-	return control.Open(ctx, p.nc, control.Config{
+	return control.Open(ctx, p.link.nc, control.Config{
 		Prefix: p.cfg.Prefix, Node: nodeName(), Build: config.Version(), Token: p.cfg.ControlToken,
 		ByPermissions: p.cfg.Control == config.ControlByPermissions,
 		ReplyPrefixes: p.cfg.ReplyPrefixes, AllowPrivateAddresses: p.cfg.AllowPrivateAddresses,
-		DrainTimeout: p.cfg.DrainTimeout,
-		Workers:      p.store, Policies: p.policies, Secrets: p.secrets, Audit: p.audit, Bindings: p.host.Bindings,
-		Identities: p.values.ids, Process: controlled{p, drain}, Log: p.log, Metrics: p.registry,
+		DrainTimeout: p.cfg.DrainTimeout, Process: controlled{p, drain}, Log: p.log, Metrics: p.registry,
+		Workers: p.deployed.store, Policies: p.policies.bucket, Secrets: p.secrets.bucket, Audit: p.audit,
+		Bindings: p.rooms.host.Bindings, Identities: p.secrets.values.ids,
 	})
-}
-
-// policies has the policies that this process goes by. The zero value has none. Several goroutines may call its
-// methods.
-type policies struct {
-	mu   sync.Mutex
-	list map[string]*workers.Policy
-}
-
-// set sets the policy of an owner. The zero Policy is none.
-func (p *policies) set(owner string, policy workers.Policy) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if policy.IsZero() {
-		delete(p.list, owner)
-		return
-	}
-	if p.list == nil {
-		p.list = map[string]*workers.Policy{}
-	}
-	p.list[owner] = &policy
-}
-
-// all returns the policies by owner. The caller may change the map, not the policies.
-func (p *policies) all() map[string]*workers.Policy {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return maps.Clone(p.list)
 }
 
 // resetWait is how long a reset waits for the processes of the fleet. Each answers at once: it does not wait for runs.
@@ -154,7 +126,7 @@ func (r resets) subject() string { return r.cfg.Prefix + ".control.resets" }
 
 // hear ends contexts when another process, or this one, says so. It runs until ctx is done.
 func (r resets) hear(ctx context.Context) {
-	sub, err := r.nc.Subscribe(r.subject(), func(m *nats.Msg) {
+	sub, err := r.link.nc.Subscribe(r.subject(), func(m *nats.Msg) {
 		var name control.WorkerName
 		if json.Unmarshal(m.Data, &name) != nil {
 			return
@@ -163,7 +135,7 @@ func (r resets) hear(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		isolates.Reset(r.pool, owner, worker)
+		isolates.Reset(r.rooms.pool, owner, worker)
 		r.log.Debug().Str("owner", owner).Str("worker", worker).Msg("worker is reset: its contexts end")
 		if self, err := json.Marshal(r.members.self); err == nil && m.Reply != "" {
 			_ = m.Respond(self) // not connected: who asked counts this process as missing
@@ -182,8 +154,8 @@ func (r resets) hear(ctx context.Context) {
 func (r resets) all(ctx context.Context, owner, worker string) (done, missing []control.Member, err error) {
 	ctx, cancel := context.WithTimeout(ctx, resetWait)
 	defer cancel()
-	inbox := r.nc.NewInbox()
-	answers, err := r.nc.SubscribeSync(inbox)
+	inbox := r.link.nc.NewInbox()
+	answers, err := r.link.nc.SubscribeSync(inbox)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -196,7 +168,7 @@ func (r resets) all(ctx context.Context, owner, worker string) (done, missing []
 	for _, m := range r.members.known() {
 		awaited[m.ID] = m
 	}
-	if err := r.nc.PublishRequest(r.subject(), inbox, text); err != nil {
+	if err := r.link.nc.PublishRequest(r.subject(), inbox, text); err != nil {
 		return nil, nil, err
 	}
 	for len(awaited) > 0 {

@@ -181,11 +181,11 @@ func hearSuspects(p *Process) {
 	for i, s := range all {
 		suspects[i] = dispatch.Suspect{Owner: s.Owner, Worker: s.Worker, Times: s.Times, Left: s.Left, Try: s.Try}
 		if s.Worker != "" {
-			p.host.Log(events.LogLine{Time: time.Now(), Owner: s.Owner, Worker: s.Worker, Version: s.Version, Level: "error",
-				Text: said(s)})
+			p.rooms.host.Log(events.LogLine{Time: time.Now(), Owner: s.Owner, Worker: s.Worker, Version: s.Version,
+				Level: "error", Text: said(s)})
 		}
 	}
-	p.dispatch.Suspect(suspects)
+	p.rooms.dispatch.Suspect(suspects)
 }
 
 // said is the line in the output of a suspect.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/operate/doctor"
@@ -21,44 +22,43 @@ func embeddedSync(c config.Config) doctor.Sync {
 
 // learnSync finds out when NATS writes to disk. It returns an error when the configuration requires fsync and the
 // server does not do it. It logs a warning when the server does not say.
-func (p *Process) learnSync(ctx context.Context, c *Child) error {
-	if p.server != nil || c != nil && c.embedded {
-		p.sync = embeddedSync(p.cfg)
+func (l *link) learnSync(ctx context.Context, cfg config.Config, c *Child, log zerolog.Logger) error {
+	if l.server != nil || c != nil && c.embedded {
+		l.sync = embeddedSync(cfg)
 		return nil
 	}
-	if !p.cfg.Fsync() && len(p.cfg.NatsMonitor) == 0 {
+	if !cfg.Fsync() && len(cfg.NatsMonitor) == 0 {
 		return nil // it is not needed, and not every user may send requests to $SYS
 	}
 	ctx, cancel := context.WithTimeout(ctx, config.ConnectTimeout)
 	defer cancel()
 	var err error
-	p.sync, err = doctor.AskSync(ctx, p.nc, p.cfg.NatsMonitor)
-	p.consumer.SetServerLimit(p.sync.Reservable)
+	l.sync, err = doctor.AskSync(ctx, l.nc, cfg.NatsMonitor)
 	switch {
-	case !p.cfg.Fsync():
-	case p.sync.Known && !p.sync.Always:
+	case !cfg.Fsync():
+	case l.sync.Known && !l.sync.Always:
 		return &inventory.FaultError{Err: fmt.Errorf("PINWHEEL_DURABILITY is fsync, and NATS does not fsync before it acknowledges (it does so every %s): "+
-			"set sync_interval: always in the jetstream block of every server, or PINWHEEL_DURABILITY=default", p.sync.Interval)}
-	case !p.sync.Known:
-		p.log.Warn().Err(err).Msg("PINWHEEL_DURABILITY is fsync, and whether NATS does it cannot be told: let PINWHEEL_NATS_MONITOR name the monitoring port of every server")
+			"set sync_interval: always in the jetstream block of every server, or PINWHEEL_DURABILITY=default", l.sync.Interval)}
+	case !l.sync.Known:
+		log.Warn().Err(err).Msg("PINWHEEL_DURABILITY is fsync, and whether NATS does it cannot be told: let PINWHEEL_NATS_MONITOR name the monitoring port of every server")
 	}
 	return nil
 }
 
 // logDurability logs which failures stored events survive. It claims only what is known. It reads the stream, which
 // exists by now.
-func (p *Process) logDurability(ctx context.Context) {
+func (l *link) logDurability(ctx context.Context, log zerolog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	js, err := jetstream.New(p.nc)
+	js, err := jetstream.New(l.nc)
 	if err != nil {
 		return
 	}
 	s, err := js.Stream(ctx, events.StreamEvents)
 	if err != nil {
-		p.log.Warn().Err(err).Msg("durability is not known")
+		log.Warn().Err(err).Msg("durability is not known")
 		return
 	}
-	p.log.Info().Str("mode", p.sync.Mode()).Int("replicas", s.CachedInfo().Config.Replicas).
-		Msg("durability: " + p.sync.Words(s.CachedInfo().Config.Replicas))
+	log.Info().Str("mode", l.sync.Mode()).Int("replicas", s.CachedInfo().Config.Replicas).
+		Msg("durability: " + l.sync.Words(s.CachedInfo().Config.Replicas))
 }

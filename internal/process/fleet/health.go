@@ -3,10 +3,10 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
@@ -57,40 +57,37 @@ func (s *ProcessStats) add(o ProcessStats) {
 
 // Stats returns the figures of the process.
 func (p *Process) Stats() ProcessStats {
-	d := p.dispatch.Stats()
+	d := p.rooms.dispatch.Stats()
 	return ProcessStats{
-		Stats:    p.pool.Stats(),
+		Stats:    p.rooms.pool.Stats(),
 		Dispatch: dispatchStats{Queued: d.Queued, Running: d.Running, Owners: d.Owners, Draining: d.Draining},
-		Consumer: p.consumer.Stats(),
-		Vanished: p.watcher.Vanished(),
-		Secrets:  p.gate.stats(),
-		Deploys:  p.watcher.Seen(),
+		Consumer: p.rooms.consumer.Stats(),
+		Vanished: p.deployed.watcher.Vanished(),
+		Secrets:  p.secrets.gate.stats(),
+		Deploys:  p.deployed.watcher.Seen(),
 		Settings: p.settings,
 		Now:      time.Now(),
 	}
 }
 
 // CheckHealth returns nil unless the process should be replaced.
-func (p *Process) CheckHealth(context.Context) error { return p.sick() }
+func (p *Process) CheckHealth(context.Context) error { return p.condition.sick() }
 
 // CheckReady returns nil when the process takes events.
 func (p *Process) CheckReady(context.Context) error {
-	if !p.nc.IsConnected() {
-		return errors.New("NATS is away")
-	}
-	if err := p.pulse.check(); err != nil {
+	if err := p.link.check(); err != nil {
 		return err
 	}
-	if missing := p.missing.Load(); missing != nil && *missing != nil {
-		return *missing
-	}
-	if err := p.sick(); err != nil && p.child == nil { // under a supervisor it goes on until it is replaced
+	if err := p.census.check(); err != nil {
 		return err
 	}
-	if err := p.consumer.Ready(); err != nil {
+	if err := p.condition.sick(); err != nil && !p.condition.supervised { // otherwise it goes on until it is replaced
 		return err
 	}
-	return p.consumer.Storage()
+	if err := p.rooms.consumer.Ready(); err != nil {
+		return err
+	}
+	return p.rooms.consumer.Storage()
 }
 
 // Gatherer returns the metrics of the process.
@@ -107,9 +104,15 @@ const (
 	replacedWithin = 2 * time.Minute
 )
 
-// watchHealth calls end when the process should be replaced. A supervisor starts the replacement before it ends this
-// process.
-func (p *Process) watchHealth(ctx context.Context, end func()) {
+// condition knows whether a process should be replaced.
+type condition struct {
+	sick       func() error // why it should, or nil
+	supervised bool         // a supervisor starts the replacement before it ends this process
+	log        zerolog.Logger
+}
+
+// watch calls end when the process should be replaced.
+func (c condition) watch(ctx context.Context, end func()) {
 	tick := time.NewTicker(healthEvery)
 	defer tick.Stop()
 	var since time.Time // when the process became unhealthy
@@ -118,19 +121,19 @@ func (p *Process) watchHealth(ctx context.Context, end func()) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			err := p.sick()
+			err := c.sick()
 			switch {
 			case err == nil:
 				since = time.Time{}
 				continue
-			case since.IsZero() && p.child != nil:
-				p.log.Error().Err(err).Msg("this process should be replaced: it goes on until another is ready")
+			case since.IsZero() && c.supervised:
+				c.log.Error().Err(err).Msg("this process should be replaced: it goes on until another is ready")
 			}
 			if since.IsZero() {
 				since = now
 			}
-			if p.child == nil || now.Sub(since) > replacedWithin {
-				p.log.Error().Err(err).Msg("this process should be replaced: it drains and ends")
+			if !c.supervised || now.Sub(since) > replacedWithin {
+				c.log.Error().Err(err).Msg("this process should be replaced: it drains and ends")
 				end()
 				return
 			}

@@ -37,7 +37,7 @@ func TestUnhealthyProcessDrainsAndEnds(t *testing.T) {
 	f, err := Open(cfg, zerolog.Nop())
 	require.NoError(t, err)
 	ill := make(chan struct{})
-	f.sick = func() error {
+	f.condition.sick = func() error {
 		select {
 		case <-ill:
 			return errors.New("V8 has lost 4 threads")

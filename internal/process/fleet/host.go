@@ -36,11 +36,12 @@ type host struct {
 
 // openHost returns the host of p.
 func openHost(p *Process, js jetstream.JetStream) (*host, error) {
-	h := &host{nc: p.nc, js: js, subjects: events.Subjects(p.cfg.Prefix), admit: p.consumer.AdmitSend,
-		published: p.consumer.Published, see: seeLines(p), log: p.log}
+	nc, c := p.link.nc, p.rooms.consumer
+	h := &host{nc: nc, js: js, subjects: events.Subjects(p.cfg.Prefix), admit: c.AdmitSend,
+		published: c.Published, see: p.onlookers.seeLine, log: p.log}
 	var err error
-	if h.batches, err = openBatches(p.nc); err == nil {
-		h.Bindings, err = bindings.New(p.nc, js, bindingsConfig(p.cfg, p.log), p.registry)
+	if h.batches, err = openBatches(nc); err == nil {
+		h.Bindings, err = bindings.New(nc, js, bindingsConfig(p.cfg, p.log), p.registry)
 	}
 	return h, err
 }

@@ -58,9 +58,10 @@ func openHTTP(p *Process, c *Child) (err error) {
 		MaxConnections: p.cfg.HTTPMaxConnections, OwnerRequests: p.cfg.HTTPOwnerRequests, Memory: int64(p.cfg.HTTPMemory),
 		MaxBody: int64(p.cfg.HTTPMaxBody), Wait: p.cfg.HTTPWait, Certificate: certificate, Certificates: byACME,
 		Messages: p.cfg.HTTPMessages, Log: p.cfg.HTTPLog,
-	}, gateway.Rooms{Runner: p.dispatch, Workers: httpWorkers{&p.catalog,
-		p.values}, Routes: p.routes, Stored: newStoredRequests(p), Files: p.files, Output: p.host, Previews: previewsOf(
-		p)}, p.log, p.registry)
+	}, gateway.Rooms{
+		Runner: p.rooms.dispatch, Workers: httpWorkers{&p.deployed.catalog, p.secrets.values}, Routes: p.deployed.routes,
+		Stored: newStoredRequests(p), Files: p.deployed.files, Output: p.rooms.host, Previews: p.secrets.values.previews(),
+	}, p.log, p.registry)
 	return err
 }
 
@@ -85,8 +86,9 @@ type storedRequests struct {
 }
 
 func newStoredRequests(p *Process) *storedRequests {
-	return &storedRequests{nc: p.nc, prefix: p.cfg.Prefix, inbox: p.cfg.ReplyPrefixes[0], admit: p.consumer.AdmitCall,
-		published: p.consumer.Published, clients: map[string]*client.Client{}}
+	c := p.rooms.consumer
+	return &storedRequests{nc: p.link.nc, prefix: p.cfg.Prefix, inbox: p.cfg.ReplyPrefixes[0], admit: c.AdmitCall,
+		published: c.Published, clients: map[string]*client.Client{}}
 }
 
 func (s *storedRequests) of(owner string) (*client.Client, error) {
@@ -146,22 +148,25 @@ func listenHTTP(cfg config.Config) (net.Listener, error) {
 }
 
 // HTTPAddr is the address where the process answers HTTP requests; "" = none.
-func (p *Process) HTTPAddr() string {
-	if p.http.listener == nil {
+func (p *Process) HTTPAddr() string { return p.http.addr() }
+
+// addr is the address for HTTP requests; "" = none.
+func (s *httpServer) addr() string {
+	if s.listener == nil {
 		return ""
 	}
-	return p.http.listener.Addr().String()
+	return s.listener.Addr().String()
 }
 
-// previewsOf signs and checks hosts of versions. All processes with the same PINWHEEL_SECRETS_KEY accept the same.
-func previewsOf(p *Process) *gateway.Previews {
-	return gateway.NewPreviews(p.values.ids.Derive("hosts of versions"))
+// previews signs and checks hosts of versions. All processes with the same PINWHEEL_SECRETS_KEY accept the same.
+func (s *secretValues) previews() *gateway.Previews {
+	return gateway.NewPreviews(s.ids.Derive("hosts of versions"))
 }
 
 // Preview is part of control.Process. A process that trusts proxies is behind one that speaks TLS at the usual port.
 func (c controlled) Preview(w, active *workers.Worker, until time.Time) (host, url string, err error) {
 	p := c.process
-	host, err = previewsOf(p).Host(w, active, p.cfg.HTTPDomain, until)
+	host, err = p.secrets.values.previews().Host(w, active, p.cfg.HTTPDomain, until)
 	if err != nil {
 		return "", "", err
 	}

@@ -41,16 +41,15 @@ type members struct {
 // openMembers subscribes to the announcements.
 func (p *Process) openMembers() (*members, error) {
 	m := &members{
-		nc: p.nc, subject: control.MembersSubject(p.cfg.Prefix), self: control.Member{ID: nats.NewInbox(), Node: nodeName()},
-		seen: map[control.Member]int64{}, reported: 1,
+		nc: p.link.nc, subject: control.MembersSubject(p.cfg.Prefix), seen: map[control.Member]int64{}, reported: 1,
+		self: control.Member{ID: nats.NewInbox(), Node: nodeName()},
 		set: func(n int) {
 			p.log.Info().Int("processes", n).Msg("processes of the fleet")
-			p.dispatch.SetProcesses(n)
-			p.consumer.SetProcesses(n)
+			p.rooms.setProcesses(n)
 		},
 	}
 	var err error
-	m.sub, err = p.nc.Subscribe(m.subject, m.hear)
+	m.sub, err = m.nc.Subscribe(m.subject, m.hear)
 	return m, err
 }
 

@@ -64,7 +64,7 @@ func (p *pulse) check() error {
 
 // runParts runs what works until work is done.
 func (p *Process) runParts(work context.Context, running *sync.WaitGroup) {
-	parts := []func(context.Context){p.tellInstalled, p.announce, p.pulse.run, rollouts{p}.run, resets{p}.hear}
+	parts := []func(context.Context){p.census.tell, p.announce, p.link.pulse.run, rollouts{p}.run, resets{p}.hear}
 	for _, run := range parts {
 		running.Go(func() { run(work) })
 	}

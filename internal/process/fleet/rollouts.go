@@ -35,7 +35,7 @@ func (r rollouts) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, in := range r.catalog.Rollouts() {
+		for _, in := range r.deployed.catalog.Rollouts() {
 			if err := r.advance(ctx, in); err != nil && ctx.Err() == nil {
 				r.log.Warn().Err(err).Str("worker", in.Target()).Msg("a step of a rollout could not be made; trying again")
 			}
@@ -51,14 +51,14 @@ func (r rollouts) advance(ctx context.Context, in workers.Installation) error {
 	if all := p.members.known(); all[0] != p.members.self {
 		late = rolloutStandby + rand.N(rolloutStandby)
 	}
-	over := !p.consumer.Now().Before(due.Add(late))
+	over := !p.rooms.consumer.Now().Before(due.Add(late))
 	guarded := rollout.Guard != (workers.Guard{})
 	if !over && (late > 0 || !guarded) {
 		return nil
 	}
 	bad := ""
 	if guarded {
-		outcomes, err := control.AskOutcomes(ctx, p.nc, p.cfg.Prefix, in, len(p.members.known()), outcomesWait)
+		outcomes, err := control.AskOutcomes(ctx, p.link.nc, p.cfg.Prefix, in, len(p.members.known()), outcomesWait)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (r rollouts) advance(ctx context.Context, in workers.Installation) error {
 			return nil // a step in which the new version ran nothing proves nothing
 		}
 	}
-	d, changed, err := p.store.Redeploy(ctx, in.Owner, in.Name, deploy.Advance(in.Deployment, bad))
+	d, changed, err := p.deployed.store.Redeploy(ctx, in.Owner, in.Name, deploy.Advance(in.Deployment, bad))
 	var superseded *deploy.SupersededError
 	switch {
 	case errors.As(err, &superseded), errors.Is(err, deploy.ErrNotFound):

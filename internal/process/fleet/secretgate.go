@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -24,6 +25,22 @@ type secretGate struct {
 	mu     sync.Mutex                          // also held during calls of to: they come from two goroutines
 	held   map[workerName]workers.Installation // what waits, the newest of each worker
 	active map[workerName]workers.Installation // what is installed, of workers that name secrets
+}
+
+// secretKeeper has the secrets of a process: as they are stored, and as it could open them.
+type secretKeeper struct {
+	bucket *deploy.Secrets
+	values *secretValues // of bucket
+	gate   *secretGate
+}
+
+// follow opens the secrets of the bucket until ctx is done.
+func (k *secretKeeper) follow(ctx context.Context) { k.bucket.Watch(ctx, k.values) }
+
+// guard puts the gate before what installs workers. renew ends the contexts of a worker.
+func (k *secretKeeper) guard(to deploy.Installer, renew func(owner, worker string), log zerolog.Logger) {
+	k.gate = newSecretGate(to, k.values, log)
+	k.values.renewed, k.values.changed = renew, k.gate.retry
 }
 
 func newSecretGate(to deploy.Installer, values *secretValues, log zerolog.Logger) *secretGate {

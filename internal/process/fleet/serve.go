@@ -34,14 +34,15 @@ func ServeChild(ctx context.Context, cfg config.Config, log zerolog.Logger, c *C
 	if err != nil {
 		return err
 	}
-	if p.executable, err = os.Executable(); err != nil {
+	if p.checks.executable, err = os.Executable(); err != nil {
 		log.Warn().Err(err).Msg("modules that owners deploy are loaded in this process")
 	}
-	defer leaveProcessors(p.background)()
-	if err := p.learnSync(ctx, c); err != nil {
+	defer leaveProcessors(p.rooms.background)()
+	if err := p.link.learnSync(ctx, p.cfg, c, log); err != nil {
 		p.close()
 		return err
 	}
+	p.rooms.consumer.SetServerLimit(p.link.sync.Reservable)
 	if err := openHTTP(p, c); err != nil {
 		p.close()
 		return err
@@ -68,7 +69,7 @@ func ServeChild(ctx context.Context, cfg config.Config, log zerolog.Logger, c *C
 		select {
 		case <-p.Ready():
 			if c == nil || !c.embedded { // otherwise the supervisor has logged it
-				p.logDurability(life)
+				p.link.logDurability(life, log)
 			}
 			if up != nil {
 				up(p, a.Addr())

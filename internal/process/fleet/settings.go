@@ -17,16 +17,16 @@ func nodeName() string { return inventory.Node() }
 
 func (p *Process) dispatchConfig(threads int) dispatch.Config {
 	return dispatch.Config{
-		Threads: threads, Background: p.background, Slots: p.cfg.Slots, OwnerMaxRunning: p.cfg.OwnerMaxRunning,
+		Threads: threads, Background: p.rooms.background, Slots: p.cfg.Slots, OwnerMaxRunning: p.cfg.OwnerMaxRunning,
 		OwnerMaxQueued: p.cfg.OwnerMaxQueued,
-		MaxBatch:       min(workers.MaxBatch.MaxSize, p.cfg.Window/4), Observers: &p.observers,
+		MaxBatch:       min(workers.MaxBatch.MaxSize, p.cfg.Window/4), Observers: &p.onlookers.observers,
 	}
 }
 
 func (p *Process) isolatesConfig(threads int, called *services.Services) isolates.Config {
 	c := isolates.DefaultConfig(threads)
-	c.Background = p.background
-	c.Slots, c.MaxIsolates, c.ContextMaxReuses = p.cfg.Slots, max(threads+p.background,
+	c.Background = p.rooms.background
+	c.Slots, c.MaxIsolates, c.ContextMaxReuses = p.cfg.Slots, max(threads+p.rooms.background,
 		p.cfg.MaxIsolates), p.cfg.ContextMaxReuses
 	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(p.cfg.ContextKeep>>20), p.cfg.SpareIsolates, int(
 		p.cfg.CodeCache)
@@ -40,14 +40,14 @@ func (p *Process) isolatesConfig(threads int, called *services.Services) isolate
 				Int("uses", x.Uses).Str("reason", x.Reason).Msg(x.What)
 		}
 	}
-	c.Secrets, c.Files, c.Services = p.values.Of, fileBinding{p.files, p.log}, called
+	c.Secrets, c.Files, c.Services = p.secrets.values.Of, fileBinding{p.deployed.files, p.log}, called
 	if p.child != nil {
 		var err error
 		if c.Note, err = p.child.openNote(); err != nil {
 			p.log.Warn().Err(err).Msg("if this process dies, it will not be known which worker it ran")
 		}
 	}
-	c.MaxReply, c.Held = int(p.nc.MaxPayload()), collectMore
+	c.MaxReply, c.Held = int(p.link.nc.MaxPayload()), collectMore
 	c.AllowAddresses, c.AllowHosts = config.SplitAddresses(p.cfg.AllowPrivateAddresses)
 	return c
 }

@@ -1,0 +1,46 @@
+package fleet
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/rs/zerolog"
+
+	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
+	"github.com/pinwheel-run/pinwheel/internal/http/assetserver"
+	"github.com/pinwheel-run/pinwheel/internal/http/gateway"
+)
+
+// deployed is what owners have deployed, as it is stored and as this process has it.
+type deployed struct {
+	store   *deploy.Store
+	files   *assetstore.Store
+	watcher *deploy.Watcher // of store
+	catalog Catalog         // filled by the watcher
+	routes  *gateway.Routes
+}
+
+// follow installs what is deployed until ctx is done. It begins when all secrets have come that were stored at the
+// start, so that no worker is found to lack what has only not come yet.
+func (d *deployed) follow(ctx context.Context, secrets <-chan struct{}) {
+	select {
+	case <-secrets:
+		_ = d.watcher.Run(ctx) // it returns only the error of ctx
+	case <-ctx.Done():
+	}
+}
+
+// fileBinding is the bindings.Files of a process.
+type fileBinding struct {
+	files assetserver.Files
+	log   zerolog.Logger
+}
+
+// ServeFile answers a request of a handler with a file of its worker.
+func (b fileBinding) ServeFile(rw http.ResponseWriter, r *http.Request, w *workers.Worker, follows bool) {
+	if err := assetserver.ServeBinding(rw, r, b.files, w, follows); err != nil && r.Context().Err() == nil {
+		b.log.Error().Err(err).Str("worker", w.Target()).Msg("a file cannot be read")
+	}
+}
