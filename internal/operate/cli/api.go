@@ -49,7 +49,7 @@ func (e *env) here(r *control.Remote) control.Here {
 		OpenChecker: func(log func(events.LogLine)) control.Checker {
 			return &localChecker{e, r, log}
 		},
-		Warn: func(err error) { fmt.Fprintln(e.err, "pinwheel: the change is done, and not recorded:", err) },
+		Warn: func(err error) { fmt.Fprintln(e.Err, "pinwheel: the change is done, and not recorded:", err) },
 	}
 }
 

@@ -30,17 +30,17 @@ func newAuditCommand(e *env) *cobra.Command {
 			return usage("%w", err)
 		}
 		return withFleet(ctx, e, func(c *control.Client) error {
-			p := e.list(asJSON, "TIME", "OWNER", "ACTION", "WHO", "FROM", "REQUEST")
+			p := e.List(asJSON, "TIME", "OWNER", "ACTION", "WHO", "FROM", "REQUEST")
 			err := everyPage(0, func(limit int) (int, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.AuditRecords, r)
 				for _, one := range page.Changes {
-					err = cmp.Or(err, p.add(one, changeCells(one)...))
+					err = cmp.Or(err, p.Add(one, changeCells(one)...))
 				}
 				r.After = page.Next
 				return len(page.Changes), page.Next != 0, err
 			})
-			return errors.Join(err, p.end())
+			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&r.Since, "since", "", "only what was changed at this time or later: RFC 3339, or a duration like 2h before now")

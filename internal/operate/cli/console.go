@@ -32,7 +32,7 @@ func newConsoleCommand(e *env) *cobra.Command {
 		if err := refuseOwner(e, "the console"); err != nil {
 			return err
 		}
-		log, err := config.NewLogger(e.raw.err, e.cfg)
+		log, err := config.NewLogger(e.Raw.Err, e.cfg)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func newConsoleCommand(e *env) *cobra.Command {
 			return err
 		}
 		defer nc.Close()
-		fmt.Fprintf(e.out, "Console on http://%s/login#%s\n", s.Addr(), key)
+		fmt.Fprintf(e.Out, "Console on http://%s/login#%s\n", s.Addr(), key)
 		return s.Serve(ctx, nc)
 	})
 	c.Flags().StringVar(&addr, "addr", "", "`HOST:PORT` where it listens, in place of PINWHEEL_CONSOLE_ADDR (default "+consoleAddr+")")

@@ -83,7 +83,7 @@ func newDeadReplay(e *env) *cobra.Command {
 		if r.MaxReplays < 1 {
 			return usage("--max-replays is %d: it is 1 or more; --force replays whatever was before", r.MaxReplays)
 		}
-		edit, err := ed.edit(c, e.in)
+		edit, err := ed.edit(c, e.In)
 		if err != nil {
 			return err
 		}
@@ -143,22 +143,22 @@ func listsLetters(err error) error {
 }
 
 func listDead(ctx context.Context, e *env, c *control.Client, f control.Filter, asJSON bool) error {
-	p, unreadable := e.list(asJSON, "ID", "FAILED", "WORKER", "KIND", "REASON", "ATTEMPTS", "REPLAYS", "MESSAGE"), 0
+	p, unreadable := e.List(asJSON, "ID", "FAILED", "WORKER", "KIND", "REASON", "ATTEMPTS", "REPLAYS", "MESSAGE"), 0
 	r := control.ListLetters{Filter: f}
 	err := everyPage(f.Limit, func(limit int) (int, bool, error) {
 		r.Limit = limit
 		page, err := control.Ask(ctx, c, control.DeadList, r)
 		unreadable += len(page.Unreadable)
 		for _, seq := range page.Unreadable {
-			fmt.Fprintf(e.err, "pinwheel: message %d: not a dead letter\n", seq)
+			fmt.Fprintf(e.Err, "pinwheel: message %d: not a dead letter\n", seq)
 		}
 		for _, l := range page.Letters {
-			err = cmp.Or(err, p.add(l, letterCells(l)...))
+			err = cmp.Or(err, p.Add(l, letterCells(l)...))
 		}
 		r.After = page.Next
 		return len(page.Letters) + len(page.Unreadable), page.Next != 0, err
 	})
-	if err = errors.Join(err, p.end()); err == nil && unreadable > 0 {
+	if err = errors.Join(err, p.End()); err == nil && unreadable > 0 {
 		return silent(exitFailure)
 	}
 	return err
@@ -174,7 +174,7 @@ func showDead(ctx context.Context, e *env, c *control.Client, id uint64, asJSON 
 	case err != nil:
 		return err
 	case asJSON:
-		return e.object(l.JSON(true))
+		return e.Object(l.JSON(true))
 	}
 	return e.printLetter(l, cameOf(ctx, c, l))
 }

@@ -23,7 +23,7 @@ func newDeadImport(e *env) *cobra.Command {
 			"interruption. A letter that was replayed or removed meanwhile comes back.",
 		Example: "  pinwheel dead import acme.ndjson",
 	}, func(ctx context.Context, args []string) error {
-		in := e.in
+		in := e.In
 		if len(args) > 0 && args[0] != "-" {
 			f, err := os.Open(args[0])
 			if err != nil {
@@ -69,7 +69,7 @@ func importDead(ctx context.Context, e *env, in io.Reader) error {
 		i.c = c
 		return i.all(ctx, in)
 	})
-	fmt.Fprintf(e.out, "%d imported, %d were there already\n", i.t.Stored, i.t.There)
+	fmt.Fprintf(e.Out, "%d imported, %d were there already\n", i.t.Stored, i.t.There)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w after line %d; the same command goes on with the others", ctx.Err(), i.t.Line)
 	}

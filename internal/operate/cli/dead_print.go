@@ -38,7 +38,7 @@ func brief(s string) string {
 
 // printLetter prints l, and the replay that it came from, if that is known.
 func (e *env) printLetter(l *events.DeadLetter, from *deadletter.Replayed) error {
-	t := e.table()
+	t := e.Table()
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(t, "%s\t%s\n", name, value)
@@ -79,7 +79,7 @@ func (e *env) printLetter(l *events.DeadLetter, from *deadletter.Replayed) error
 		return err
 	}
 	if stack := strings.TrimRight(l.Failure.Stack, "\n"); stack != "" {
-		fmt.Fprintf(e.out, "\n%s\n", stack)
+		fmt.Fprintf(e.Out, "\n%s\n", stack)
 	}
 	return e.printBody(l.Body)
 }
@@ -97,7 +97,7 @@ func (e *env) printHistory(runs []events.FailedRun) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	t := e.table()
+	t := e.Table()
 	fmt.Fprintln(t, "\nRUN\tFAILED\tREASON\tNODE\tMESSAGE")
 	for _, r := range runs {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", r.Attempt, stamped(r.At), brief(string(r.Reason)), r.Node, brief(r.Message))
@@ -111,13 +111,13 @@ const maxShownBody = 4 << 10
 func (e *env) printBody(body []byte) (err error) {
 	switch {
 	case len(body) == 0:
-		_, err = fmt.Fprintln(e.out, "\nno body")
+		_, err = fmt.Fprintln(e.Out, "\nno body")
 	case !utf8.Valid(body):
-		_, err = fmt.Fprintf(e.out, "\nbody of %d bytes that are not text; --json has them\n", len(body))
+		err = e.Say("\nbody of %d bytes that are not text; --json has them", len(body))
 	case len(body) > maxShownBody:
-		_, err = fmt.Fprintf(e.out, "\nbody of %d bytes; --json has it\n", len(body))
+		err = e.Say("\nbody of %d bytes; --json has it", len(body))
 	default:
-		_, err = fmt.Fprintf(e.out, "\n%s\n", strings.TrimRight(string(body), "\n"))
+		err = e.Say("\n%s", strings.TrimRight(string(body), "\n"))
 	}
 	return err
 }

@@ -49,25 +49,25 @@ func listReplays(ctx context.Context, e *env, c *control.Client, r control.Repla
 		return err
 	}
 	if list.Left > 0 {
-		fmt.Fprintf(e.err, "pinwheel: %d older ones are left out\n", list.Left)
+		fmt.Fprintf(e.Err, "pinwheel: %d older ones are left out\n", list.Left)
 	}
-	p, found := e.list(asJSON, "ID", "REPLAYED", "WORKER", "KIND", "EVENT", "STATE", "ENDED", "MESSAGE"), map[uint64]bool{}
+	p, found := e.List(asJSON, "ID", "REPLAYED", "WORKER", "KIND", "EVENT", "STATE", "ENDED", "MESSAGE"), map[uint64]bool{}
 	for _, one := range list.Replays {
 		found[one.Letter] = true
-		err := p.add(one, one.Letter, stamped(one.At), runBy(one), one.Kind, brief(one.EventID), became(one),
+		err := p.Add(one, one.Letter, stamped(one.At), runBy(one), one.Kind, brief(one.EventID), became(one),
 			maybeStamped(one.Ended), brief(one.Message))
 		if err != nil {
 			return err
 		}
 	}
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return err
 	}
 	missing := 0
 	for _, id := range r.IDs {
 		if !found[id] {
 			missing++
-			fmt.Fprintf(e.err, "pinwheel: no replay of dead letter %d is known%s\n", id, maybeThere(ctx, c, id))
+			fmt.Fprintf(e.Err, "pinwheel: no replay of dead letter %d is known%s\n", id, maybeThere(ctx, c, id))
 		}
 	}
 	if missing > 0 {

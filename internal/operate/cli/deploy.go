@@ -55,7 +55,7 @@ func newDeployCommand(e *env) *cobra.Command {
 			if len(req.Roots) > 0 {
 				return usage("--install does not go with --root: a package manager reads more of this machine than these directories")
 			}
-			if err := installPackages(ctx, req.Path, e.err); err != nil {
+			if err := installPackages(ctx, req.Path, e.Err); err != nil {
 				return err
 			}
 		}
@@ -158,7 +158,7 @@ func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeFor(b))
 	defer cancel()
-	printWarnings(e.err, b)
+	printWarnings(e.Err, b)
 	if err := checkVars(req.Vars, slices.Concat(b.Plain, req.Plain)); err != nil {
 		return err
 	}
@@ -187,12 +187,12 @@ func (e deployer) send(all, ctx context.Context, c *control.Client, req deploy.R
 	if err != nil {
 		return e.refused(req.Bundle.Source, placed(req, err))
 	}
-	tellFiles(e.err, files.Files, files.Bytes)
+	tellFiles(e.Err, files.Files, files.Bytes)
 	for _, line := range d.Output {
-		fmt.Fprintln(e.err, line)
+		fmt.Fprintln(e.Err, line)
 	}
 	for _, warning := range d.Warnings {
-		fmt.Fprintf(e.err, "warning: %s\n", warning)
+		fmt.Fprintf(e.Err, "warning: %s\n", warning)
 	}
 	return e.tellDeployed(all, c, d, share)
 }
@@ -264,17 +264,17 @@ func (e *env) refused(path string, err error) error {
 	var faults []bundle.Diagnostic
 	switch {
 	case errors.As(err, &source):
-		fmt.Fprintln(e.err, source)
+		fmt.Fprintln(e.Err, source)
 		faults = source.Diagnostics
 	case errors.As(err, &refused):
 		text, fault := refusal(path, refused)
-		fmt.Fprintln(e.err, text)
+		fmt.Fprintln(e.Err, text)
 		faults = []bundle.Diagnostic{fault}
 	default:
 		return err
 	}
 	if inActions() {
-		annotate(e.err, faults)
+		annotate(e.Err, faults)
 	}
 	return silent(exitFailure)
 }

@@ -40,11 +40,11 @@ func newDeploymentsLs(e *env) *cobra.Command {
 			if !asJSON {
 				slices.Reverse(d.Deployments)
 			}
-			p := e.list(asJSON, "NUMBER", "VERSIONS", "AT", "BY", "MESSAGE")
+			p := e.List(asJSON, "NUMBER", "VERSIONS", "AT", "BY", "MESSAGE")
 			for _, d := range d.Deployments {
-				err = cmp.Or(err, p.add(d, d.Number, splitText(d), stamped(d.At), d.By, noteText(d)))
+				err = cmp.Or(err, p.Add(d, d.Number, splitText(d), stamped(d.At), d.By, noteText(d)))
 			}
-			return errors.Join(err, p.end())
+			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, the oldest deployment first")
@@ -205,7 +205,7 @@ func redeploy[Q any](ctx context.Context, e *env, change control.Endpoint[Q, con
 		}
 		taken, err := c.Await(ctx, of.Worker, changed.Deployment)
 		if err != nil {
-			fmt.Fprintf(e.err, "pinwheel: the deployment of %s is stored, but %v\n", of.Worker, err)
+			fmt.Fprintf(e.Err, "pinwheel: the deployment of %s is stored, but %v\n", of.Worker, err)
 		}
 		return deployer{e}.tellRedeployed(of.Worker, done, changed.Deployment, changed.Changed, taken, asJSON)
 	})
@@ -216,10 +216,10 @@ func (e deployer) tellRedeployed(target, done string, d workers.Deployment, chan
 	if asJSON {
 		told := deployedJSON{Worker: target, Changed: changed, Deployment: d}
 		told.Active, told.Processes = taken.Counts()
-		return e.object(told)
+		return e.Object(told)
 	}
 	if !changed {
 		done = "unchanged"
 	}
-	return e.say("%s %s: %s, %s", done, target, splitText(d), taken)
+	return e.Say("%s %s: %s, %s", done, target, splitText(d), taken)
 }

@@ -66,18 +66,17 @@ func examine(ctx context.Context, cfg config.Config, version string, progress ti
 }
 
 func (e *env) printLines(lines []doctor.Line, asJSON bool) error {
+	encoder := json.NewEncoder(e.Out)
 	for _, l := range lines {
 		if asJSON {
-			text, err := json.Marshal(l)
-			if err != nil {
+			if err := encoder.Encode(l); err != nil {
 				return err
 			}
-			fmt.Fprintln(e.out, string(text))
 			continue
 		}
-		fmt.Fprintf(e.out, "%-4s  %-12s  %s\n", l.Level, l.Check, l.Text)
+		fmt.Fprintf(e.Out, "%-4s  %-12s  %s\n", l.Level, l.Check, l.Text)
 		if l.Do != "" {
-			fmt.Fprintf(e.out, "%20s→ %s\n", "", l.Do)
+			fmt.Fprintf(e.Out, "%20s→ %s\n", "", l.Do)
 		}
 	}
 	switch doctor.Worst(lines) {

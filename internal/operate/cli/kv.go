@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -47,18 +45,18 @@ func newKVLs(e *env) *cobra.Command {
 		Example: "  pinwheel kv ls acme/cache --prefix user:",
 	}, func(ctx context.Context, args []string) error {
 		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
-			p := e.list(asJSON, "KEY", "EXPIRES", "METADATA")
+			p := e.List(asJSON, "KEY", "EXPIRES", "METADATA")
 			r := control.ListKeys{Owner: n.owner, Namespace: n.name, Prefix: prefix}
 			err := everyPage(0, func(limit int) (int, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.KVList, r)
 				for _, k := range page.Keys {
-					err = cmp.Or(err, p.add(k, quoted(k.Name), stampedOrNone(expiryOf(k)), cmp.Or(brief(string(k.Metadata)), "-")))
+					err = cmp.Or(err, p.Add(k, quoted(k.Name), stampedOrNone(expiryOf(k)), cmp.Or(brief(string(k.Metadata)), "-")))
 				}
 				r.After = page.Next
 				return len(page.Keys), page.Next != "", err
 			})
-			return errors.Join(err, p.end())
+			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&prefix, "prefix", "", "only keys that begin with it")
@@ -99,12 +97,12 @@ func newKVGet(e *env) *cobra.Command {
 
 // printValue prints a value, which a worker has written. A terminal does not get its control characters.
 func printValue(e *env, data []byte) error {
-	if config.IsTerminal(e.out) {
+	if config.IsTerminal(e.Out) {
 		if !utf8.Valid(data) {
 			return fmt.Errorf("the value has %d bytes that are no text: write them to a file with > FILE, or use --json", len(data))
 		}
 	}
-	_, err := e.data().Write(data)
+	_, err := e.Data().Write(data)
 	return err
 }
 
@@ -120,7 +118,7 @@ func printValueJSON(e *env, key string, v *bindings.Value) error {
 	} else {
 		shown.Base64 = v.Data
 	}
-	return e.object(shown)
+	return e.Object(shown)
 }
 
 // valueFlags say where kv put has the value from, and what it stores with it.
@@ -183,25 +181,7 @@ func (f *valueFlags) read(e *env, c *cobra.Command) ([]byte, error) {
 	if c.Flags().Changed("value") {
 		return []byte(f.value), nil
 	}
-	return readInput(e, f.file, "value", bindings.MaxValue)
-}
-
-// readInput reads a file, or standard input if there is no name. what is what it is, of at most most bytes.
-func readInput(e *env, name, what string, most int) ([]byte, error) {
-	in := e.in
-	if name != "" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }()
-		in = file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
-	if err == nil && len(data) > most {
-		err = fmt.Errorf("the %s has more than %d bytes", what, most)
-	}
-	return data, err
+	return e.ReadFile(f.file, "value", bindings.MaxValue)
 }
 
 func newKVRm(e *env) *cobra.Command {
@@ -233,8 +213,7 @@ func quoted(key string) string {
 // printDone says what was done with a key. what is what its store is: namespace or bucket.
 func printDone(e *env, asJSON bool, verb, what string, n namespace, key string, size uint64) error {
 	if asJSON {
-		return e.object(map[string]any{"owner": n.owner, what: n.name, "key": key, "bytes": size, "done": verb})
+		return e.Object(map[string]any{"owner": n.owner, what: n.name, "key": key, "bytes": size, "done": verb})
 	}
-	_, err := fmt.Fprintf(e.out, "%s %s of %s, %d bytes\n", verb, quoted(key), n, size)
-	return err
+	return e.Say("%s %s of %s, %d bytes", verb, quoted(key), n, size)
 }

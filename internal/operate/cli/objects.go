@@ -45,18 +45,18 @@ func newObjectsLs(e *env) *cobra.Command {
 		Example: "  pinwheel objects ls acme/files --prefix img/",
 	}, func(ctx context.Context, args []string) error {
 		return withObjects(ctx, e, args, func(c *control.Client, b namespace) error {
-			p := e.list(asJSON, "KEY", "BYTES", "UPLOADED", "TYPE")
+			p := e.List(asJSON, "KEY", "BYTES", "UPLOADED", "TYPE")
 			r := control.ListObjects{Owner: b.owner, Bucket: b.name, Prefix: prefix}
 			err := everyPage(0, func(limit int) (int, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.ObjectsList, r)
 				for _, o := range page.Objects {
-					err = cmp.Or(err, p.add(o, quoted(o.Key), o.Size, stamped(o.Uploaded), cmp.Or(brief(o.ContentType), "-")))
+					err = cmp.Or(err, p.Add(o, quoted(o.Key), o.Size, stamped(o.Uploaded), cmp.Or(brief(o.ContentType), "-")))
 				}
 				r.After = page.Next
 				return len(page.Objects), page.Next != "", err
 			})
-			return errors.Join(err, p.end())
+			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&prefix, "prefix", "", "only objects whose keys begin with it")
@@ -83,11 +83,11 @@ func newObjectsGet(e *env) *cobra.Command {
 			case err != nil:
 				return err
 			case asJSON:
-				return e.object(o)
+				return e.Object(o)
 			case file != "":
 				return writeFile(file, func(w io.Writer) error { return control.CopyObject(ctx, c, name, o, w) })
-			case !config.IsTerminal(e.out):
-				return control.CopyObject(ctx, c, name, o, e.data())
+			case !config.IsTerminal(e.Out):
+				return control.CopyObject(ctx, c, name, o, e.Data())
 			case o.Size > maxShown:
 				return fmt.Errorf("the object has %d bytes, too many for a terminal: write them to a file with --file", o.Size)
 			}
@@ -141,7 +141,7 @@ func newObjectsPut(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		data, err := readInput(e, f.file, "data", bindings.MaxObject)
+		data, err := e.ReadFile(f.file, "data", bindings.MaxObject)
 		if err != nil {
 			return err
 		}

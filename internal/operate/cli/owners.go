@@ -207,7 +207,7 @@ func newOwnersRm(e *env) *cobra.Command {
 		if err := events.CheckName("owner", args[0]); err != nil {
 			return usage("%w", err)
 		}
-		if data && !yes && !config.IsTerminal(e.in) {
+		if data && !yes && !config.IsTerminal(e.In) {
 			return usage("--data removes everything that the workers of %s have stored: confirm it with --yes", args[0])
 		}
 		return removeOwner(ctx, e, args[0], data, yes)
@@ -230,13 +230,13 @@ func removeOwner(ctx context.Context, e *env, owner string, data, yes bool) erro
 		if err != nil {
 			return err
 		}
-		if data && len(streams) > 0 && !yes && !e.asks(fmt.Sprintf("remove all data of %s? %s", owner, storedText(streams))) {
+		if data && len(streams) > 0 && !yes && !e.Asks(fmt.Sprintf("remove all data of %s? %s", owner, storedText(streams))) {
 			return errors.New("nothing is removed")
 		}
 		if _, err := control.Ask(ctx, c, control.OwnersRemove, control.OwnerName{Owner: owner}); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(e.out, "%s has what the fleet's configuration says\n", owner); err != nil || len(streams) == 0 {
+		if _, err := fmt.Fprintf(e.Out, "%s has what the fleet's configuration says\n", owner); err != nil || len(streams) == 0 {
 			return err
 		}
 		text := "its data stays (--data removes it)"
@@ -247,8 +247,7 @@ func removeOwner(ctx context.Context, e *env, owner string, data, yes bool) erro
 			record(ctx, e, "owners.rm", owner, map[string]any{"owner": owner, "all": true}) // no process removes the data
 			text = "removed its data"
 		}
-		_, err = fmt.Fprintf(e.out, "%s: %s\n", text, storedText(streams))
-		return err
+		return e.Say("%s: %s", text, storedText(streams))
 	})
 }
 
@@ -262,7 +261,7 @@ func storedText(streams []bindings.Stored) string {
 }
 
 func printPolicies(e *env, all map[string]workers.Policy, asJSON bool) error {
-	l := e.list(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP",
+	l := e.List(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP",
 		"DEPLOYS", "HOSTS", "CEILINGS")
 	n := func(v int) string {
 		if v == 0 {
@@ -276,14 +275,14 @@ func printPolicies(e *env, all map[string]workers.Policy, asJSON bool) error {
 			Owner string `json:"owner"`
 			workers.Policy
 		}{owner, p}
-		err := l.add(one, owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), callLimits(p), n(p.MaxIsolates),
+		err := l.Add(one, owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), callLimits(p), n(p.MaxIsolates),
 			n(p.HeapMB),
 			cmp.Or(p.Group, "-"), deployBounds(p), cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings))
 		if err != nil {
 			return err
 		}
 	}
-	return l.end()
+	return l.End()
 }
 
 // fleetShare describes what the owner may use in all processes together.

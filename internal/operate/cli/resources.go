@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -62,28 +61,28 @@ func newResourcesApply(e *env) *cobra.Command {
 
 func printChanges(e *env, list []inventory.Change, asJSON bool) error {
 	if asJSON {
+		lines := json.NewEncoder(e.Out)
 		for _, c := range list {
-			text, err := json.Marshal(c)
-			if err != nil {
+			if err := lines.Encode(c); err != nil {
 				return err
 			}
-			fmt.Fprintln(e.out, string(text))
 		}
 		return nil
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(e.err, "pinwheel: nothing differs")
+		fmt.Fprintln(e.Err, "pinwheel: nothing differs")
 		return nil
 	}
-	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RESOURCE\tFIELD\tNOW\tWANTED\tVARIABLE\tLOST")
+	l := e.List(false, "RESOURCE", "FIELD", "NOW", "WANTED", "VARIABLE", "LOST")
 	for _, c := range list {
 		lost := cmp.Or(c.Lost, "nothing")
 		if c.Final {
 			lost = "JetStream cannot change it in place: save the content and delete the resource"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Resource, c.Field, cmp.Or(c.Now, "-"), cmp.Or(c.Wanted, "-"),
-			cmp.Or(c.Variable, "-"), lost)
+		err := l.Add(c, c.Resource, c.Field, cmp.Or(c.Now, "-"), cmp.Or(c.Wanted, "-"), cmp.Or(c.Variable, "-"), lost)
+		if err != nil {
+			return err
+		}
 	}
-	return w.Flush()
+	return l.End()
 }

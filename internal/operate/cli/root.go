@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
@@ -21,11 +22,9 @@ import (
 
 // env is the environment of a command.
 type env struct {
-	in       io.Reader
-	out, err io.Writer // what is written to them is printable: see config.Printable
-	raw      rawOutput
-	version  string
-	load     func() (config.Config, error)
+	*terminal.Terminal
+	version string
+	load    func() (config.Config, error)
 
 	cfg    config.Config   // of commands that are marked needsConfig
 	remote *control.Remote // the fleet, when the command has connected
@@ -34,20 +33,8 @@ type env struct {
 	natsErr atomic.Pointer[error] // the last error that NATS reported
 }
 
-// rawOutput is where a command writes what must not be changed: data for programs and files, what it draws itself, and
-// messages of the logger, which makes them printable itself.
-type rawOutput struct{ out, err io.Writer }
-
-// data is where a command writes data that a worker or its client made, and nothing else. A terminal gets it printable.
-func (e *env) data() io.Writer {
-	if config.IsTerminal(e.raw.out) {
-		return e.out
-	}
-	return e.raw.out
-}
-
 func newEnv(in io.Reader, out, err io.Writer, load func() (config.Config, error)) *env {
-	return &env{in: in, out: config.Printable(out), err: config.Printable(err), raw: rawOutput{out, err}, load: load}
+	return &env{Terminal: terminal.New(in, out, err), load: load}
 }
 
 // Main runs the pinwheel command with the configuration from the environment. It returns the exit code.
@@ -93,11 +80,11 @@ func (e *env) complain(cmd *cobra.Command, err error) {
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimSpace(line); line != "" {
-			fmt.Fprintln(e.err, "pinwheel: "+line)
+			fmt.Fprintln(e.Err, "pinwheel: "+line)
 		}
 	}
 	if exitCode(err) == exitUsage {
-		fmt.Fprintf(e.err, "pinwheel: see '%s'\n", cmp.Or(ee.see, cmd.CommandPath()+" --help"))
+		fmt.Fprintf(e.Err, "pinwheel: see '%s'\n", cmp.Or(ee.see, cmd.CommandPath()+" --help"))
 	}
 }
 
@@ -124,9 +111,9 @@ func newRoot(e *env) *cobra.Command {
 			return nil
 		},
 	}
-	root.SetIn(e.in)
-	root.SetOut(e.out)
-	root.SetErr(e.err)
+	root.SetIn(e.In)
+	root.SetOut(e.Out)
+	root.SetErr(e.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newDevCommand(e), newServeCommand(e),
@@ -169,7 +156,7 @@ func newVersionCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Example: "  pinwheel version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(e.out, "pinwheel "+e.version)
+			_, err := fmt.Fprintln(e.Out, "pinwheel "+e.version)
 			return err
 		},
 	}

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -28,19 +30,19 @@ func newSchedulesLs(e *env) *cobra.Command {
 			return flagError(err)
 		}
 		return withFleet(ctx, e, func(c *control.Client) error {
-			p := e.list(asJSON, "WORKER", "NAME", "SCHEDULE", "LAST", "NEXT")
+			p := e.List(asJSON, "WORKER", "NAME", "SCHEDULE", "LAST", "NEXT")
 			r := control.ListWorkers{Owner: owner}
 			err := everyPage(0, func(limit int) (int, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.SchedulesList, r)
 				for _, s := range page.Schedules {
-					err = cmp.Or(err, p.add(s, s.Owner+"/"+s.Worker, s.Name, scheduleText(s.Schedule), stampedOrNone(s.Last),
+					err = cmp.Or(err, p.Add(s, s.Owner+"/"+s.Worker, s.Name, scheduleText(s.Schedule), stampedOrNone(s.Last),
 						nextText(s)))
 				}
 				r.After = page.Next
 				return len(page.Schedules), page.Next != "", err
 			})
-			return errors.Join(err, p.end())
+			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
@@ -62,18 +64,18 @@ func newSchedulesWaiting(e *env) *cobra.Command {
 			return flagError(err)
 		}
 		return withFleet(ctx, e, func(c *control.Client) error {
-			p := e.list(asJSON, "AT", "WORKER", "KIND", "ATTEMPT", "ID")
+			p := e.List(asJSON, "AT", "WORKER", "KIND", "ATTEMPT", "ID")
 			r := control.ListWaiting{Owner: owner, Worker: worker}
 			err := everyPage(0, func(limit int) (int, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.SchedulesWaiting, r)
 				for _, w := range page.Events {
-					err = cmp.Or(err, p.add(w, stamped(w.At), w.Owner+"/"+w.Worker, w.Kind, w.Attempt, w.ID))
+					err = cmp.Or(err, p.Add(w, stamped(w.At), w.Owner+"/"+w.Worker, w.Kind, w.Attempt, w.ID))
 				}
 				r.After = page.Next
 				return len(page.Events), page.Next != 0, err
 			})
-			return errors.Join(err, p.end())
+			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
@@ -98,7 +100,7 @@ func newSchedulesCancel(e *env) *cobra.Command {
 				err = fmt.Errorf("no event %q of %s waits for its time; 'pinwheel schedules waiting' lists those that do", args[1], args[0])
 			}
 			if err == nil {
-				_, err = fmt.Fprintf(e.out, "cancelled %d\n", n.Cancelled)
+				err = e.Say("cancelled %d", n.Cancelled)
 			}
 			return err
 		})
@@ -130,9 +132,33 @@ func (e *env) scheduleChange(c cobra.Command, done string, change control.Endpoi
 		return withFleet(ctx, e, func(c *control.Client) error {
 			_, err := control.Ask(ctx, c, change, control.ScheduleName{Worker: name.Worker, Name: args[1]})
 			if err == nil {
-				_, err = fmt.Fprintf(e.out, "%s %s of %s\n", done, args[1], args[0])
+				err = e.Say("%s %s of %s", done, args[1], args[0])
 			}
 			return err
 		})
 	})
+}
+
+// nextText is the next tick of a schedule.
+func nextText(s control.Schedule) string {
+	if s.Paused {
+		return "paused"
+	}
+	return stampedOrNone(s.Next)
+}
+
+func stampedOrNone(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return stamped(t)
+}
+
+// scheduleText describes a schedule in a few words.
+func scheduleText(s workers.Schedule) string {
+	text := s.Cron
+	if s.TimeZone != "" {
+		text += " " + s.TimeZone
+	}
+	return fmt.Sprintf("%s, overlap %s, misfire %s", text, s.Overlap.OrDefault(), s.Misfire.OrDefault())
 }

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
@@ -88,8 +86,7 @@ func (e secretsCommand) set(ctx context.Context, n secrets.Name, value secrets.V
 		if _, err := control.Ask(ctx, c, control.SecretsSet, control.SetSecret{Name: n, Sealed: sealed}); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(e.out, "%s is set, encrypted to %s\n", n, strings.Join(recipients, ", "))
-		return err
+		return e.Say("%s is set, encrypted to %s", n, strings.Join(recipients, ", "))
 	})
 }
 
@@ -118,7 +115,7 @@ func (e secretsCommand) recipients(ctx context.Context, c *control.Client) (reci
 		return nil, errors.New("no process of the fleet has a key: make one with 'pinwheel secrets keygen FILE', and start the processes with PINWHEEL_SECRETS_KEY=FILE")
 	}
 	if len(without) > 0 {
-		fmt.Fprintf(e.err, "warning: processes that have no PINWHEEL_SECRETS_KEY, or do not tell: %s\n", strings.Join(without, ", "))
+		fmt.Fprintf(e.Err, "warning: processes that have no PINWHEEL_SECRETS_KEY, or do not tell: %s\n", strings.Join(without, ", "))
 	}
 	return recipients, nil
 }
@@ -142,7 +139,7 @@ func newSecretsLs(e secretsCommand) *cobra.Command {
 }
 
 func (e secretsCommand) ls(ctx context.Context, c *control.Client, owner, worker string, asJSON bool) error {
-	p := e.list(asJSON, "OF", "NAME", "SET", "OPENED BY")
+	p := e.List(asJSON, "OF", "NAME", "SET", "OPENED BY")
 	r := control.ListSecrets{OwnerName: control.OwnerName{Owner: owner}, Worker: worker}
 	err := everyPage(0, func(limit int) (int, bool, error) {
 		r.Limit = min(limit, 200)
@@ -152,15 +149,15 @@ func (e secretsCommand) ls(ctx context.Context, c *control.Client, owner, worker
 			if s.Problem != "" {
 				by = "nothing here: " + s.Problem
 			}
-			err = cmp.Or(err, p.add(s, s.Scope(), s.Name.Name, stamped(s.Set), cmp.Or(by, "-")))
+			err = cmp.Or(err, p.Add(s, s.Scope(), s.Name.Name, stamped(s.Set), cmp.Or(by, "-")))
 		}
 		r.After = page.Next
 		return len(page.Secrets), page.Next != "", err
 	})
 	if c.IsHere() {
-		fmt.Fprintln(e.err, "warning: no process of the fleet runs, so no process has checked that it can open these")
+		fmt.Fprintln(e.Err, "warning: no process of the fleet runs, so no process has checked that it can open these")
 	}
-	return errors.Join(err, p.end())
+	return errors.Join(err, p.End())
 }
 
 func newSecretsRm(e secretsCommand) *cobra.Command {
@@ -191,8 +188,7 @@ func (e secretsCommand) remove(ctx context.Context, n secrets.Name, force bool) 
 		case err != nil:
 			return err
 		}
-		_, err = fmt.Fprintf(e.out, "%s is removed\n", n)
-		return err
+		return e.Say("%s is removed", n)
 	})
 }
 
@@ -207,17 +203,16 @@ func newSecretsKeygen(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(e.out, "public key: %s\n", recipient)
-			return err
+			return e.Say("public key: %s", recipient)
 		},
 	}
 }
 
 // value reads the value of a secret from standard input, and asks for it if that is a terminal.
 func (e secretsCommand) value(n secrets.Name) (secrets.Value, error) {
-	text, err := typed(e.env, fmt.Sprintf("value of %s: ", n))
+	text, err := e.Typed(fmt.Sprintf("value of %s: ", n))
 	if err == nil && text == nil {
-		text, err = io.ReadAll(io.LimitReader(e.in, secrets.MaxValue+3))
+		text, err = io.ReadAll(io.LimitReader(e.In, secrets.MaxValue+3))
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the value: %w", err)
@@ -227,19 +222,4 @@ func (e secretsCommand) value(n secrets.Name) (secrets.Value, error) {
 		return "", usage("%w", err)
 	}
 	return value, nil
-}
-
-// typed asks on a terminal and reads a line without showing it. The result is nil when standard input is no terminal.
-func typed(e *env, question string) ([]byte, error) {
-	f, ok := e.in.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil, nil
-	}
-	fmt.Fprint(e.err, question)
-	text, err := term.ReadPassword(int(f.Fd()))
-	fmt.Fprintln(e.err)
-	if text == nil {
-		text = []byte{}
-	}
-	return text, err
 }

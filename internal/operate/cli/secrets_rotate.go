@@ -74,7 +74,7 @@ func (e secretsCommand) rotate(ctx context.Context, client *control.Client, id s
 		if rotated += r.Rotated; r.More {
 			continue
 		}
-		fmt.Fprintf(e.out, "%d secrets encrypted again to %s, %d were already\n", rotated, r.Recipient, r.Already)
+		fmt.Fprintf(e.Out, "%d secrets encrypted again to %s, %d were already\n", rotated, r.Recipient, r.Already)
 		if len(r.Failed) > 0 {
 			return errors.New("these could not be opened, and stay as they are: " + strings.Join(r.Failed, "; "))
 		}

@@ -56,7 +56,7 @@ func newSendCommand(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := s.readBody(r, e.in); err != nil {
+		if err := s.readBody(r, e.In); err != nil {
 			return err
 		}
 		return e.send(ctx, &s, r)

@@ -26,8 +26,7 @@ func (e *env) printAck(r *client.Request, ack *client.Ack) error {
 	if ack.Duplicate {
 		what = "stored before"
 	}
-	_, err := fmt.Fprintf(e.out, "%s in %s, sequence %d, event id %s\n", what, ack.Stream, ack.Seq, id)
-	return err
+	return e.Say("%s in %s, sequence %d, event id %s", what, ack.Stream, ack.Seq, id)
 }
 
 // printReply writes the body unchanged to stdout, and everything else to stderr. The error has the exit code.
@@ -42,19 +41,19 @@ func (e *env) printStream(r *events.Reply, body io.Reader) error {
 
 func (e *env) printAnswer(k events.Kind, r *events.Reply, body io.Reader) error {
 	status, ok := replyStatus(k, r)
-	fmt.Fprintln(e.err, status)
+	fmt.Fprintln(e.Err, status)
 	about := fmt.Sprintf("event %s, attempt %d, %s", r.EventID, r.Attempt, r.Duration.Round(time.Microsecond))
 	if r.Version != "" {
 		about += ", version " + r.Version
 	}
-	fmt.Fprintln(e.err, about)
+	fmt.Fprintln(e.Err, about)
 	for _, line := range headerLines(r.Headers) {
-		fmt.Fprintln(e.err, line)
+		fmt.Fprintln(e.Err, line)
 	}
-	out := lastByte{w: e.data()}
+	out := lastByte{w: e.Data()}
 	_, err := io.Copy(&out, body)
-	if config.IsTerminal(e.out) && out.any && out.last != '\n' {
-		fmt.Fprintln(e.out)
+	if config.IsTerminal(e.Out) && out.any && out.last != '\n' {
+		fmt.Fprintln(e.Out)
 	}
 	if err != nil {
 		return fmt.Errorf("the body broke off: %w", err)

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -78,12 +77,11 @@ func follow(ctx context.Context, e *env, r control.Tail, asJSON bool) error {
 	}
 	show := func(entry *tail.Entry) error { return printEntry(e, entry) }
 	if asJSON {
-		enc := json.NewEncoder(e.out)
-		enc.SetEscapeHTML(false)
-		show = func(entry *tail.Entry) error { return enc.Encode(entry) }
+		lines := e.List(true)
+		show = func(entry *tail.Entry) error { return lines.Add(entry) }
 	}
 	return withProcess(e, func(c *control.Client) error {
-		return c.Follow(ctx, r, show, func(err error) { fmt.Fprintln(e.err, "pinwheel:", err.Error()) })
+		return c.Follow(ctx, r, show, func(err error) { fmt.Fprintln(e.Err, "pinwheel:", err.Error()) })
 	})
 }
 
@@ -99,16 +97,16 @@ func printEntry(e *env, l *tail.Entry) (err error) {
 		if l.Stack != "" {
 			text += "\n" + l.Stack
 		}
-		_, err = fmt.Fprintf(e.out, "%s %-5s %s  %s\n", at, l.Level, of, continued(text))
+		_, err = fmt.Fprintf(e.Out, "%s %-5s %s  %s\n", at, l.Level, of, continued(text))
 	case tail.TypeEvent:
-		_, err = fmt.Fprintf(e.out, "%s event %s  %s  %s\n", at, of, l.Kind, continued(ended(l)))
+		_, err = fmt.Fprintf(e.Out, "%s event %s  %s  %s\n", at, of, l.Kind, continued(ended(l)))
 	case tail.TypeLeftOut:
 		if l.Limited > 0 {
-			_, err = fmt.Fprintf(e.err, "pinwheel: %s left out %s: more than %d in a second, or too long\n", l.Node, counted(int(l.Limited), "line"),
+			_, err = fmt.Fprintf(e.Err, "pinwheel: %s left out %s: more than %d in a second, or too long\n", l.Node, counted(int(l.Limited), "line"),
 				tail.Lines)
 		}
 		if l.Unfiltered > 0 {
-			_, err = fmt.Fprintf(e.err, "pinwheel: %s left out %s unread: too many at once\n", l.Node, counted(int(l.Unfiltered), "line"))
+			_, err = fmt.Fprintf(e.Err, "pinwheel: %s left out %s unread: too many at once\n", l.Node, counted(int(l.Unfiltered), "line"))
 		}
 	}
 	return err

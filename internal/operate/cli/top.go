@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/flow"
 )
@@ -99,7 +100,7 @@ func (f ownUpdate) draw(width, height int) string { return drawOwn(flow.OfOwner(
 // look only begins to count.
 func watchFlow(ctx context.Context, e *env, look *sampling, take func(context.Context) (flow.Snapshot, error),
 	between func(before, now flow.Snapshot) update) error {
-	s := openDisplay(e, look.asJSON)
+	s := openDisplay(e.Terminal, look.asJSON)
 	defer s.close()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -122,7 +123,7 @@ func watchFlow(ctx context.Context, e *env, look *sampling, take func(context.Co
 		}
 		did := between(before, now)
 		if before = now; look.asJSON {
-			err = json.NewEncoder(e.out).Encode(did)
+			err = json.NewEncoder(e.Out).Encode(did)
 		} else {
 			err = s.show(did)
 		}
@@ -149,13 +150,13 @@ type display struct {
 	restore  *term.State // of in
 }
 
-func openDisplay(e *env, asJSON bool) *display {
-	s := &display{out: e.out}
-	if out, ok := e.raw.out.(*os.File); ok && !asJSON && term.IsTerminal(int(out.Fd())) {
+func openDisplay(t *terminal.Terminal, asJSON bool) *display {
+	s := &display{out: t.Out}
+	if out, ok := t.Raw.Out.(*os.File); ok && !asJSON && term.IsTerminal(int(out.Fd())) {
 		s.terminal = out
 		fmt.Fprint(out, "\x1b[?1049h\x1b[?25l") // the alternate screen, without a cursor
 	}
-	if in, ok := e.in.(*os.File); ok && s.terminal != nil && term.IsTerminal(int(in.Fd())) {
+	if in, ok := t.In.(*os.File); ok && s.terminal != nil && term.IsTerminal(int(in.Fd())) {
 		if state, err := term.MakeRaw(int(in.Fd())); err == nil {
 			s.in, s.restore = in, state
 		}

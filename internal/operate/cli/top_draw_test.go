@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/flow"
 )
 
@@ -87,7 +88,7 @@ func TestTopOnATerminal(t *testing.T) {
 	shows := func(text string) func() bool {
 		return func() bool { mu.Lock(); defer mu.Unlock(); return strings.Contains(seen.String(), text) }
 	}
-	d := openDisplay(newEnv(program, program, program, nil), false)
+	d := openDisplay(terminal.New(program, program, program), false)
 	ended := make(chan struct{})
 	d.keys(func() { close(ended) })
 	require.NoError(t, d.show(fleetUpdate(shown())))
@@ -107,7 +108,7 @@ func TestTopOnATerminal(t *testing.T) {
 func TestTopWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	d := openDisplay(newEnv(os.Stdin, &out, &out, nil), false)
+	d := openDisplay(terminal.New(os.Stdin, &out, &out), false)
 	require.NoError(t, d.show(fleetUpdate(shown())))
 	d.close()
 	require.NotContains(t, out.String(), "\x1b")

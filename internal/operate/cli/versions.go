@@ -44,12 +44,12 @@ func newVersionsLs(e *env) *cobra.Command {
 			if !asJSON {
 				slices.Reverse(list.Versions)
 			}
-			p := e.list(asJSON, "VERSION", "SHARE", "ALIASES", "DEPLOYED", "TAG", "MESSAGE")
+			p := e.List(asJSON, "VERSION", "SHARE", "ALIASES", "DEPLOYED", "TAG", "MESSAGE")
 			for _, v := range list.Versions {
-				err = cmp.Or(err, p.add(v, v.Version, percentText(v.Percent), strings.Join(v.Aliases, " "), stamped(v.DeployedAt),
+				err = cmp.Or(err, p.Add(v, v.Version, percentText(v.Percent), strings.Join(v.Aliases, " "), stamped(v.DeployedAt),
 					v.Tag, v.Message))
 			}
-			return errors.Join(err, p.end())
+			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, the oldest version first")
@@ -125,7 +125,7 @@ func printDiff(e *env, a, b *control.ShownVersion) error {
 	from, to := a.Version.Version, b.Version.Version
 	manifest := udiff.Unified(from+"/manifest", to+"/manifest", before, after)
 	code := udiff.Unified(from+"/"+a.Version.File, to+"/"+b.Version.File, a.Code, b.Code)
-	_, err := fmt.Fprint(e.data(), manifest, code)
+	_, err := fmt.Fprint(e.Data(), manifest, code)
 	return err
 }
 
@@ -175,11 +175,10 @@ func newVersionsPreview(e *env) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return e.object(link)
+				return e.Object(link)
 			}
-			_, err = fmt.Fprintf(e.out, "%s\nversion %s of %s, until %s\n", link.URL, link.Version, link.Worker,
+			return e.Say("%s\nversion %s of %s, until %s", link.URL, link.Version, link.Worker,
 				stamped(link.Until))
-			return err
 		})
 	})
 	f := c.Flags()

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -32,18 +31,18 @@ func newWorkersLs(e *env) *cobra.Command {
 			return flagError(err)
 		}
 		return withFleet(ctx, e, func(c *control.Client) error {
-			p := e.list(asJSON, "WORKER", "VERSION", "HANDLERS", "DEPLOYED")
+			p := e.List(asJSON, "WORKER", "VERSION", "HANDLERS", "DEPLOYED")
 			r := control.ListWorkers{Owner: owner}
 			err := everyPage(0, func(limit int) (int, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.WorkersList, r)
 				for i := range page.Workers {
-					err = cmp.Or(err, p.add(page.Workers[i], workerCells(&page.Workers[i])...))
+					err = cmp.Or(err, p.Add(page.Workers[i], workerCells(&page.Workers[i])...))
 				}
 				r.After = page.Next
 				return len(page.Workers), page.Next != "", err
 			})
-			return errors.Join(err, p.end())
+			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only workers of this owner")
@@ -79,7 +78,7 @@ func newWorkersShow(e *env) *cobra.Command {
 			if code {
 				_, text, err := control.CodeOf(ctx, c, name.Worker, version)
 				if err == nil {
-					_, err = fmt.Fprint(e.data(), text)
+					_, err = fmt.Fprint(e.Data(), text)
 				}
 				return listsThem(err)
 			}
@@ -93,7 +92,7 @@ func newWorkersShow(e *env) *cobra.Command {
 			}
 			if asJSON {
 				shown.Version.Deployment, shown.Version.Versions = &versions.Deployment, versions.Versions
-				return e.object(shown.Version)
+				return e.Object(shown.Version)
 			}
 			return e.printWorker(&shown, versions)
 		})
@@ -132,9 +131,9 @@ func resetWorker(ctx context.Context, e *env, c *control.Client, name control.Wo
 		return err
 	}
 	if asJSON {
-		err = e.object(done)
+		err = e.Object(done)
 	} else {
-		_, err = fmt.Fprintf(e.out, "reset %s in %s\n", name.Worker, processesText(done.Processes))
+		err = e.Say("reset %s in %s", name.Worker, processesText(done.Processes))
 	}
 	if err == nil && len(done.Missing) > 0 {
 		return fmt.Errorf("these processes did not answer, and may keep contexts: %s", strings.Join(done.Missing, ", "))
@@ -170,13 +169,13 @@ func newWorkersRm(e *env) *cobra.Command {
 
 func removeWorker(ctx context.Context, e *env, c *control.Client, name control.WorkerName, yes bool) error {
 	r := control.RemoveWorker{WorkerName: name}
-	if !yes && config.IsTerminal(e.in) {
+	if !yes && config.IsTerminal(e.In) {
 		r.DryRun = true
 		would, err := control.Ask(ctx, c, control.WorkersRemove, r)
 		if err != nil {
 			return listsThem(err)
 		}
-		if !e.asks(fmt.Sprintf("remove %s with %s? %s", name.Worker, counted(would.Versions, "version"),
+		if !e.Asks(fmt.Sprintf("remove %s with %s? %s", name.Worker, counted(would.Versions, "version"),
 			waitingText(would))) {
 			return errors.New("nothing is removed")
 		}
@@ -186,8 +185,7 @@ func removeWorker(ctx context.Context, e *env, c *control.Client, name control.W
 	if err != nil {
 		return listsThem(err)
 	}
-	_, err = fmt.Fprintf(e.out, "removed %s; %s\n", name.Worker, waitingText(removed))
-	return err
+	return e.Say("removed %s; %s", name.Worker, waitingText(removed))
 }
 
 // waitingText says what happens to events when their worker is removed.
@@ -205,12 +203,4 @@ func counted(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// asks prints a question and reports whether the answer is yes.
-func (e *env) asks(question string) bool {
-	fmt.Fprint(e.err, question+" [y/N] ")
-	answer, _ := bufio.NewReader(e.in).ReadString('\n')
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
 }

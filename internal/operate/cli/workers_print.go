@@ -42,7 +42,7 @@ func printTogether(row func(name, format string, args ...any), w *control.Worker
 }
 
 func (e *env) printWorker(shown *control.ShownVersion, in control.WorkerVersions) error {
-	t, w := e.table(), &shown.Version
+	t, w := e.Table(), &shown.Version
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
 	row("worker", "%s/%s", w.Owner, w.Name)
 	row("version", "%s", w.Version)
