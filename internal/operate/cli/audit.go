@@ -29,7 +29,7 @@ func newAuditCommand(e *env) *cobra.Command {
 		if _, err := r.Parse(); err != nil {
 			return usage("%w", err)
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			p := e.List(asJSON, "TIME", "OWNER", "ACTION", "WHO", "FROM", "REQUEST")
 			err := everyPage(0, func(limit int) (int, bool, error) {
 				r.Limit = limit
@@ -85,12 +85,4 @@ func claims() string {
 		host = h
 	}
 	return name + "@" + host
-}
-
-// record records a change that only a command makes: no process has an endpoint for it.
-func record(ctx context.Context, e *env, action, owner string, request any) {
-	h := e.here(e.remote)
-	if err := h.Record(ctx, action, owner, claims(), request); err != nil && !errors.Is(err, audit.ErrNoStream) {
-		h.Warn(err)
-	}
 }

@@ -74,7 +74,7 @@ func (e *env) complete(of suggest, args []string, begun string) (list []string, 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completeTime)
 	defer cancel()
-	_ = withFleet(ctx, e, func(c *control.Client) error {
+	_ = e.withFleet(ctx, func(c *control.Client) error {
 		list, err = of(ctx, c, args, begun)
 		return err
 	})

@@ -29,7 +29,7 @@ func newConsoleCommand(e *env) *cobra.Command {
 			"control endpoints of the fleet with PINWHEEL_CONTROL_TOKEN, as other commands do. Who has the link may act.",
 		Example: "  pinwheel console\n  PINWHEEL_NATS_CONTEXT=production pinwheel console --addr 127.0.0.1:9000",
 	}, func(ctx context.Context, _ []string) error {
-		if err := refuseOwner(e, "the console"); err != nil {
+		if err := e.refuseOwner("the console"); err != nil {
 			return err
 		}
 		log, err := config.NewLogger(e.Raw.Err, e.cfg)

@@ -34,7 +34,7 @@ func newDeadLs(e *env) *cobra.Command {
 		if _, err := s.Parse(); err != nil {
 			return flagError(err)
 		}
-		return withFleet(ctx, e, func(c *control.Client) error { return listDead(ctx, e, c, s.Filter, asJSON) })
+		return e.withFleet(ctx, func(c *control.Client) error { return listDead(ctx, e, c, s.Filter, asJSON) })
 	})
 	s.flags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, without bodies")
@@ -51,7 +51,7 @@ func newDeadShow(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error { return showDead(ctx, e, c, ids[0], asJSON) })
+		return e.withFleet(ctx, func(c *control.Client) error { return showDead(ctx, e, c, ids[0], asJSON) })
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object, with the body")
 	return c
@@ -90,7 +90,7 @@ func newDeadReplay(e *env) *cobra.Command {
 		if r.Selection, err = s.selected(args); err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			if ed.editor {
 				if len(r.IDs) != 1 {
 					return usage("--editor edits one letter: name its id")
@@ -127,7 +127,7 @@ func newDeadRm(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			return act(ctx, e, c, control.DeadPurge, r, action{"removed", s.DryRun}, asJSON)
 		})
 	})

@@ -91,7 +91,7 @@ func newDeadEdit(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			if ed.editor || edit.Empty() {
 				if edit.Body, err = editedBody(ctx, e, c, ids[0]); err != nil {
 					return err

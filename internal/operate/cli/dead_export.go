@@ -31,7 +31,7 @@ func newDeadExport(e *env) *cobra.Command {
 			return err
 		}
 		return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (t deadletter.Counts, err error) {
-			err = withFleet(ctx, e, func(c *control.Client) error {
+			err = e.withFleet(ctx, func(c *control.Client) error {
 				t, err = exportLetters(ctx, c, sel, w, each)
 				return err
 			})

@@ -57,12 +57,12 @@ type importing struct {
 // importDead stores the letters of in. The fleet's user restores them as they were; an owner has them checked.
 func importDead(ctx context.Context, e *env, in io.Reader) error {
 	i := &importing{e: e}
-	err := withFleet(ctx, e, func(c *control.Client) (err error) {
+	err := e.withFleet(ctx, func(c *control.Client) (err error) {
 		if c.Restores() {
 			i.t, err = control.Restore(ctx, c, in)
 			return err
 		}
-		if i.up, err = openUpload(e, e.cfg.Owner); err != nil {
+		if i.up, err = e.openUpload(e.cfg.Owner); err != nil {
 			return err
 		}
 		defer i.up.close()

@@ -29,7 +29,7 @@ func newDeadReplays(e *env) *cobra.Command {
 				return err
 			}
 		}
-		return withFleet(ctx, e, func(c *control.Client) error { return listReplays(ctx, e, c, r, asJSON) })
+		return e.withFleet(ctx, func(c *control.Client) error { return listReplays(ctx, e, c, r, asJSON) })
 	})
 	flags := c.Flags()
 	flags.StringVar(&r.Owner, "owner", "", "only of this owner")

@@ -166,7 +166,7 @@ func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags)
 	if err := nameIt(&req); err != nil {
 		return err
 	}
-	return withFleet(all, e, func(c *control.Client) error { return deployer{e}.send(all, ctx, c, req, share) })
+	return e.withFleet(all, func(c *control.Client) error { return deployer{e}.send(all, ctx, c, req, share) })
 }
 
 // send has the fleet check and store what this command has bundled. all is the context of the whole command, and ctx
@@ -178,7 +178,7 @@ func (e deployer) send(all, ctx context.Context, c *control.Client, req deploy.R
 	}
 	var up upload // none here
 	if !here {
-		if up, err = openUpload(e.env, req.Owner); err != nil {
+		if up, err = e.openUpload(req.Owner); err != nil {
 			return err
 		}
 		defer up.close()
@@ -216,7 +216,7 @@ func placed(req deploy.Request, err error) error {
 // ownerOf sets the owner of a deploy: with PINWHEEL_OWNER it is that owner.
 func ownerOf(e *env, req *deploy.Request) error {
 	switch {
-	case !isOwner(e):
+	case !e.isOwner():
 		return nil
 	case req.Owner != "" && req.Owner != e.cfg.Owner:
 		return usage("--owner is %s, and PINWHEEL_OWNER says that this is owner %s", req.Owner, e.cfg.Owner)

@@ -32,7 +32,7 @@ func newDeploymentsLs(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			d, err := control.Ask(ctx, c, control.DeploymentsList, name)
 			if err != nil {
 				return listsThem(err)
@@ -198,7 +198,7 @@ func redeploy[Q any](ctx context.Context, e *env, change control.Endpoint[Q, con
 	if _, err := target(of.Worker); err != nil {
 		return err
 	}
-	return withFleet(ctx, e, func(c *control.Client) error {
+	return e.withFleet(ctx, func(c *control.Client) error {
 		changed, err := control.Ask(ctx, c, change, r)
 		if err != nil {
 			return listsThem(err)

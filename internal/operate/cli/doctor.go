@@ -35,7 +35,7 @@ func newDoctorCommand(e *env) *cobra.Command {
 			"2 when a promise is broken, or NATS cannot be reached.",
 		Example: "  pinwheel doctor --json | jq 'select(.level != \"ok\")'",
 	}, func(ctx context.Context, _ []string) error {
-		if err := refuseOwner(e, "doctor"); err != nil { // an owner's user may not ask JetStream
+		if err := e.refuseOwner("doctor"); err != nil { // an owner's user may not ask JetStream
 			return err
 		}
 		return e.printLines(examine(ctx, e.cfg, e.version, progress), asJSON)

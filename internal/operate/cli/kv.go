@@ -29,7 +29,7 @@ func newKVCommand(e *env) *cobra.Command {
 
 // withKeys calls f with the namespace of the first argument.
 func withKeys(ctx context.Context, e *env, args []string, f func(*control.Client, namespace) error) error {
-	return withStore(ctx, e, args[0], "namespace", f)
+	return e.withStore(ctx, args[0], "namespace", f)
 }
 
 // key names a key of a namespace.
@@ -156,7 +156,7 @@ func newKVPut(e *env) *cobra.Command {
 			if c.FitsRequest(data) {
 				r.Value = data
 			} else {
-				body, err := storeBody(ctx, e, c, n.owner, data)
+				body, err := e.storeBody(ctx, c, n.owner, data)
 				if err != nil {
 					return err
 				}

@@ -29,7 +29,7 @@ func newObjectsCommand(e *env) *cobra.Command {
 
 // withObjects calls f with the bucket of the first argument.
 func withObjects(ctx context.Context, e *env, args []string, f func(*control.Client, namespace) error) error {
-	return withStore(ctx, e, args[0], "bucket", f)
+	return e.withStore(ctx, args[0], "bucket", f)
 }
 
 // object names an object of a bucket.
@@ -146,7 +146,7 @@ func newObjectsPut(e *env) *cobra.Command {
 			return err
 		}
 		return withObjects(ctx, e, args, func(c *control.Client, b namespace) error {
-			body, err := storeBody(ctx, e, c, b.owner, data)
+			body, err := e.storeBody(ctx, c, b.owner, data)
 			if err != nil {
 				return err
 			}

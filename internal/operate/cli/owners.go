@@ -34,10 +34,10 @@ func newOwnersLs(e *env) *cobra.Command {
 		Use: "ls", Short: "List the owners that have a policy of their own", Args: cobra.NoArgs, Example: "  pinwheel owners ls",
 		Long: "Lists the owners that have a policy, and what it sets. Everything else, and every other owner, follows the fleet's configuration.",
 	}, func(ctx context.Context, _ []string) error {
-		if err := refuseOwner(e, "this command"); err != nil {
+		if err := e.refuseOwner("this command"); err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			all, err := control.Ask(ctx, c, control.OwnersList, control.None{})
 			if err != nil {
 				return err
@@ -75,14 +75,14 @@ func newOwnersSet(e *env) *cobra.Command {
 		if err := f.p.Validate(); err != nil {
 			return usage("%w", err)
 		}
-		if err := refuseOwner(e, "this command"); err != nil {
+		if err := e.refuseOwner("this command"); err != nil {
 			return err
 		}
 		policy, err := f.named(c)
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			r := control.SetOwner{OwnerName: control.OwnerName{Owner: args[0]}, Policy: policy}
 			p, err := control.Ask(ctx, c, control.OwnersSet, r)
 			if err != nil {
@@ -218,11 +218,8 @@ func newOwnersRm(e *env) *cobra.Command {
 }
 
 func removeOwner(ctx context.Context, e *env, owner string, data, yes bool) error {
-	if err := refuseOwner(e, "this command"); err != nil {
-		return err
-	}
-	return withFleet(ctx, e, func(c *control.Client) error {
-		d, err := e.remote.Data(ctx, owner, int64(e.cfg.OwnerKVBytes))
+	return e.withRemote(ctx, func(c *control.Client, r *control.Remote) error {
+		d, err := r.Data(ctx, owner, int64(e.cfg.OwnerKVBytes))
 		if err != nil {
 			return err
 		}
@@ -244,7 +241,7 @@ func removeOwner(ctx context.Context, e *env, owner string, data, yes bool) erro
 			if err := d.Remove(ctx); err != nil {
 				return err
 			}
-			record(ctx, e, "owners.rm", owner, map[string]any{"owner": owner, "all": true}) // no process removes the data
+			e.record(ctx, r, "owners.rm", owner, map[string]any{"owner": owner, "all": true}) // no process removes the data
 			text = "removed its data"
 		}
 		return e.Say("%s: %s", text, storedText(streams))

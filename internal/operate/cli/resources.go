@@ -30,11 +30,12 @@ func newResourcesApply(e *env) *cobra.Command {
 		if yes && dryRun {
 			return usage("--yes and --dry-run exclude each other")
 		}
-		if _, err := e.connect(ctx); err != nil {
+		r, err := e.connect(ctx)
+		if err != nil {
 			return err
 		}
-		defer e.remote.NC.Close()
-		list, err := inventory.PlanChanges(ctx, e.remote.NC, e.cfg)
+		defer r.Close()
+		list, err := inventory.PlanChanges(ctx, r.NC, e.cfg)
 		if err != nil {
 			return err
 		}
@@ -47,10 +48,10 @@ func newResourcesApply(e *env) *cobra.Command {
 		case !yes:
 			return usage("nothing was changed: --yes makes these changes")
 		}
-		if err := inventory.ApplyChanges(ctx, e.remote.NC, e.cfg); err != nil {
+		if err := inventory.ApplyChanges(ctx, r.NC, e.cfg); err != nil {
 			return err
 		}
-		record(ctx, e, "resources.apply", "", map[string]any{"changes": list})
+		e.record(ctx, r, "resources.apply", "", map[string]any{"changes": list})
 		return nil
 	})
 	c.Flags().BoolVar(&yes, "yes", false, "make the changes")

@@ -9,13 +9,11 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
-	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
 )
@@ -23,18 +21,15 @@ import (
 // env is the environment of a command.
 type env struct {
 	*terminal.Terminal
+	connection
 	version string
 	load    func() (config.Config, error)
-
-	cfg    config.Config   // of commands that are marked needsConfig
-	remote *control.Remote // the fleet, when the command has connected
-	parsed bool            // the command line is valid: later errors are not about it
-
-	natsErr atomic.Pointer[error] // the last error that NATS reported
+	parsed  bool // the command line is valid: later errors are not about it
 }
 
 func newEnv(in io.Reader, out, err io.Writer, load func() (config.Config, error)) *env {
-	return &env{Terminal: terminal.New(in, out, err), load: load}
+	t := terminal.New(in, out, err)
+	return &env{Terminal: t, connection: connection{warnings: t.Err}, load: load}
 }
 
 // Main runs the pinwheel command with the configuration from the environment. It returns the exit code.

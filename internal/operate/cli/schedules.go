@@ -29,7 +29,7 @@ func newSchedulesLs(e *env) *cobra.Command {
 		if err := control.CheckName("owner", owner); err != nil {
 			return flagError(err)
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			p := e.List(asJSON, "WORKER", "NAME", "SCHEDULE", "LAST", "NEXT")
 			r := control.ListWorkers{Owner: owner}
 			err := everyPage(0, func(limit int) (int, bool, error) {
@@ -63,7 +63,7 @@ func newSchedulesWaiting(e *env) *cobra.Command {
 		if err := cmp.Or(control.CheckName("owner", owner), control.CheckName("worker", worker)); err != nil {
 			return flagError(err)
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			p := e.List(asJSON, "AT", "WORKER", "KIND", "ATTEMPT", "ID")
 			r := control.ListWaiting{Owner: owner, Worker: worker}
 			err := everyPage(0, func(limit int) (int, bool, error) {
@@ -94,7 +94,7 @@ func newSchedulesCancel(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			n, err := control.Ask(ctx, c, control.SchedulesCancel, control.CancelWaiting{Worker: name.Worker, ID: args[1]})
 			if err == nil && n.Cancelled == 0 {
 				err = fmt.Errorf("no event %q of %s waits for its time; 'pinwheel schedules waiting' lists those that do", args[1], args[0])
@@ -129,7 +129,7 @@ func (e *env) scheduleChange(c cobra.Command, done string, change control.Endpoi
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			_, err := control.Ask(ctx, c, change, control.ScheduleName{Worker: name.Worker, Name: args[1]})
 			if err == nil {
 				err = e.Say("%s %s of %s", done, args[1], args[0])

@@ -73,7 +73,7 @@ func newSecretsSet(e secretsCommand) *cobra.Command {
 }
 
 func (e secretsCommand) set(ctx context.Context, n secrets.Name, value secrets.Value, recipients []string) error {
-	return withFleet(ctx, e.env, func(c *control.Client) (err error) {
+	return e.withFleet(ctx, func(c *control.Client) (err error) {
 		if len(recipients) == 0 {
 			if recipients, err = e.recipients(ctx, c); err != nil {
 				return err
@@ -132,7 +132,7 @@ func newSecretsLs(e secretsCommand) *cobra.Command {
 		if _, err := secretName(args[0], "X"); err != nil {
 			return err
 		}
-		return withFleet(ctx, e.env, func(c *control.Client) error { return e.ls(ctx, c, owner, worker, asJSON) })
+		return e.withFleet(ctx, func(c *control.Client) error { return e.ls(ctx, c, owner, worker, asJSON) })
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
@@ -179,7 +179,7 @@ func newSecretsRm(e secretsCommand) *cobra.Command {
 }
 
 func (e secretsCommand) remove(ctx context.Context, n secrets.Name, force bool) error {
-	return withFleet(ctx, e.env, func(c *control.Client) error {
+	return e.withFleet(ctx, func(c *control.Client) error {
 		_, err := control.Ask(ctx, c, control.SecretsRemove, control.SecretName{Name: n, Force: force})
 		var refused *control.Error
 		switch {

@@ -20,10 +20,10 @@ func newSecretsRotate(e secretsCommand) *cobra.Command {
 			"process must have that identity, and encrypt to it. Afterwards the other identities are not needed any more.\n\n" +
 			"It needs PINWHEEL_CONTROL_TOKEN, as other guarded control endpoints do. Values do not change.",
 	}, func(ctx context.Context, _ []string) error {
-		if err := refuseOwner(e.env, "this command"); err != nil {
+		if err := e.refuseOwner("this command"); err != nil {
 			return err
 		}
-		return withFleet(ctx, e.env, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			id, err := e.rotator(ctx, c)
 			if err != nil {
 				return err

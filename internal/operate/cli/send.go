@@ -362,7 +362,7 @@ func whyUnstored(ctx context.Context, e *env, nc *nats.Conn, owner string) *unst
 
 // unwritten returns the failure of a stream that the event needs and that nats-server no longer writes, or nil.
 func unwritten(ctx context.Context, e *env, nc *nats.Conn) *stored.Failure {
-	if isOwner(e) {
+	if e.isOwner() {
 		return nil
 	}
 	for _, stream := range []string{events.StreamEvents, events.StreamBodies} {

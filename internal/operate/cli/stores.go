@@ -31,15 +31,15 @@ func parseStore(text, what string) (n namespace, err error) {
 }
 
 // withStore calls f with the store in text: OWNER/NAME. what is what the name is one of: namespace or bucket.
-func withStore(ctx context.Context, e *env, text, what string, f func(*control.Client, namespace) error) error {
+func (e *connection) withStore(ctx context.Context, text, what string, f func(*control.Client, namespace) error) error {
 	n, err := parseStore(text, what)
 	if err == nil {
-		err = ownOnly(e, n.owner, text)
+		err = e.ownOnly(n.owner, text)
 	}
 	if err != nil {
 		return err
 	}
-	return withFleet(ctx, e, func(c *control.Client) error { return f(c, n) })
+	return e.withFleet(ctx, func(c *control.Client) error { return f(c, n) })
 }
 
 // upload is the connection on which bodies are stored in parts.
@@ -49,7 +49,7 @@ type upload struct {
 }
 
 // openUpload connects. NATS answers on the inboxes of the owner, where the fleet answers nowhere else.
-func openUpload(e *env, owner string) (upload, error) {
+func (e *connection) openUpload(owner string) (upload, error) {
 	nc, err := e.dial(owner)
 	if err != nil {
 		return upload{}, err
@@ -63,12 +63,12 @@ func openUpload(e *env, owner string) (upload, error) {
 }
 
 // storeBody stores data in parts, as a body of an owner, unless this program needs no parts.
-func storeBody(ctx context.Context, e *env, c *control.Client, owner string,
+func (e *connection) storeBody(ctx context.Context, c *control.Client, owner string,
 	data []byte) (control.UploadedBody, error) {
 	if here, err := c.HandlesHere(ctx, owner); err != nil || here {
 		return control.InlineBody(data), err
 	}
-	up, err := openUpload(e, owner)
+	up, err := e.openUpload(owner)
 	if err != nil {
 		return control.UploadedBody{}, err
 	}

@@ -72,7 +72,7 @@ func tailTarget(r *control.Tail, target string) error {
 
 // follow prints a tail until ctx is done.
 func follow(ctx context.Context, e *env, r control.Tail, asJSON bool) error {
-	if isOwner(e) && r.Owner != e.cfg.Owner {
+	if e.isOwner() && r.Owner != e.cfg.Owner {
 		return fmt.Errorf("owner %q is not of owner %s (PINWHEEL_OWNER)", r.Owner, e.cfg.Owner)
 	}
 	show := func(entry *tail.Entry) error { return printEntry(e, entry) }
@@ -80,7 +80,7 @@ func follow(ctx context.Context, e *env, r control.Tail, asJSON bool) error {
 		lines := e.List(true)
 		show = func(entry *tail.Entry) error { return lines.Add(entry) }
 	}
-	return withProcess(e, func(c *control.Client) error {
+	return e.withProcess(func(c *control.Client) error {
 		return c.Follow(ctx, r, show, func(err error) { fmt.Fprintln(e.Err, "pinwheel:", err.Error()) })
 	})
 }

@@ -42,8 +42,8 @@ func newTopCommand(e *env) *cobra.Command {
 			return usage("--count is %d: it is 0 or more", count)
 		}
 		s := &sampling{every: interval, count: count, asJSON: asJSON}
-		if isOwner(e) {
-			return withProcess(e, func(c *control.Client) error {
+		if e.isOwner() {
+			return e.withProcess(func(c *control.Client) error {
 				return watchFlow(ctx, e, s, func(ctx context.Context) (flow.Snapshot, error) {
 					s, err := flow.TakeOf(ctx, c, e.cfg.Owner, "")
 					if errors.Is(err, flow.ErrNoFleet) {

@@ -36,7 +36,7 @@ func newVersionsLs(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			list, err := control.Ask(ctx, c, control.VersionsList, name)
 			if err != nil {
 				return listsThem(err)
@@ -96,7 +96,7 @@ func newVersionsDiff(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			a, err := versionOf(ctx, c, control.ShowVersion{WorkerName: name, Version: args[1]})
 			if err != nil {
 				return listsThem(err)
@@ -168,7 +168,7 @@ func newVersionsPreview(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withProcess(e, func(c *control.Client) error {
+		return e.withProcess(func(c *control.Client) error {
 			link, err := control.Ask(ctx, c, control.VersionsPreview, control.PreviewVersion{WorkerName: name, Version: args[1],
 				For: good.String()})
 			if err != nil {

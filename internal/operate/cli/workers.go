@@ -30,7 +30,7 @@ func newWorkersLs(e *env) *cobra.Command {
 		if err := control.CheckName("owner", owner); err != nil {
 			return flagError(err)
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			p := e.List(asJSON, "WORKER", "VERSION", "HANDLERS", "DEPLOYED")
 			r := control.ListWorkers{Owner: owner}
 			err := everyPage(0, func(limit int) (int, bool, error) {
@@ -74,7 +74,7 @@ func newWorkersShow(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			if code {
 				_, text, err := control.CodeOf(ctx, c, name.Worker, version)
 				if err == nil {
@@ -116,7 +116,7 @@ func newWorkersReset(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withProcess(e, func(c *control.Client) error { return resetWorker(ctx, e, c, name, asJSON) })
+		return e.withProcess(func(c *control.Client) error { return resetWorker(ctx, e, c, name, asJSON) })
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
@@ -124,7 +124,7 @@ func newWorkersReset(e *env) *cobra.Command {
 
 func resetWorker(ctx context.Context, e *env, c *control.Client, name control.WorkerName, asJSON bool) error {
 	done, err := control.Ask(ctx, c, control.WorkersReset, name)
-	if errors.Is(err, nats.ErrNoResponders) && !isOwner(e) {
+	if errors.Is(err, nats.ErrNoResponders) && !e.isOwner() {
 		return errors.New("no process of the fleet answers, so there are no contexts")
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func newWorkersRm(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error { return removeWorker(ctx, e, c, name, yes) })
+		return e.withFleet(ctx, func(c *control.Client) error { return removeWorker(ctx, e, c, name, yes) })
 	})
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return c
