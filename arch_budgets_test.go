@@ -29,7 +29,6 @@ type allowance struct {
 // manyMethods are the types that may have more methods and functions: "package.Type".
 var manyMethods = map[string]allowance{
 	"events.Subjects":                 {61, "a short method for each subject and each stream name of the contract", ""},
-	"internal/operate/cli.env":        {131, "a function for each command: they move to the types of what they show", "2026-12"},
 	"internal/operate/control.Server": {61, "a method for each endpoint that only a process answers", "2026-12"},
 	"internal/operate/console.call":   {64, "a function for each page", "2026-12"},
 }

@@ -22,16 +22,16 @@ type action struct {
 
 // act starts a job that acts on letters, and follows it to its end. It prints the result for each letter, and the
 // totals. If the command is interrupted, it cancels the job.
-func act[Q any](ctx context.Context, e *env, c *control.Client, start control.Endpoint[Q, control.Job], r Q, a action,
-	asJSON bool) error {
+func act[Q any](ctx context.Context, t *terminal.Terminal, c *control.Client, start control.Endpoint[Q, control.Job],
+	r Q, a action, asJSON bool) error {
 	j, err := control.Ask(ctx, c, start, r)
 	if err != nil {
 		return listsLetters(err)
 	}
-	p := &progress{to: e.Terminal, verb: a.verb, asJSON: asJSON, live: config.IsTerminal(e.Out) && !asJSON}
+	p := &progress{to: t, verb: a.verb, asJSON: asJSON, live: config.IsTerminal(t.Out) && !asJSON}
 	j, err = control.FollowJob(ctx, c, j, func(l control.JobLetter, now control.Job, skipped int) {
 		if skipped > 0 {
-			fmt.Fprintf(e.Err, "pinwheel: %s before this one are not listed\n", counted(skipped, "letter"))
+			fmt.Fprintf(t.Err, "pinwheel: %s before this one are not listed\n", counted(skipped, "letter"))
 		}
 		step := deadletter.Progress{Letter: l.Letter(), Counts: now.Counts}
 		if l.Error != "" {
@@ -41,7 +41,7 @@ func act[Q any](ctx context.Context, e *env, c *control.Client, start control.En
 	})
 	p.clear()
 	if !asJSON {
-		fmt.Fprintln(e.Out, summary(a, j.Counts))
+		fmt.Fprintln(t.Out, summary(a, j.Counts))
 	}
 	switch {
 	case ctx.Err() != nil:

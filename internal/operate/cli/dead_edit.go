@@ -74,7 +74,7 @@ func (ed *editing) edit(c *cobra.Command, stdin io.Reader) (edit events.Edit, er
 	return edit, nil
 }
 
-func newDeadEdit(e *env) *cobra.Command {
+func (e deadCommands) edit() *cobra.Command {
 	var ed editing
 	var c *cobra.Command
 	c = e.command(cobra.Command{
@@ -93,7 +93,7 @@ func newDeadEdit(e *env) *cobra.Command {
 		}
 		return e.withFleet(ctx, func(c *control.Client) error {
 			if ed.editor || edit.Empty() {
-				if edit.Body, err = editedBody(ctx, e, c, ids[0]); err != nil {
+				if edit.Body, err = e.editedBody(ctx, c, ids[0]); err != nil {
 					return err
 				}
 			}
@@ -120,7 +120,7 @@ func editRequest(d events.Edit) control.Edit {
 }
 
 // editedBody lets the user change the body of a letter in an editor.
-func editedBody(ctx context.Context, e *env, c *control.Client, id uint64) ([]byte, error) {
+func (e deadCommands) editedBody(ctx context.Context, c *control.Client, id uint64) ([]byte, error) {
 	j, err := control.WholeLetter(ctx, c, id)
 	if err != nil {
 		return nil, listsLetters(err)

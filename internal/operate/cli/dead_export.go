@@ -17,7 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
-func newDeadExport(e *env) *cobra.Command {
+func (e deadCommands) export() *cobra.Command {
 	var s selection
 	var file string
 	c := e.command(cobra.Command{
@@ -30,7 +30,7 @@ func newDeadExport(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (t deadletter.Counts, err error) {
+		return e.exportTo(file, func(w io.Writer, each func(deadletter.Progress)) (t deadletter.Counts, err error) {
 			err = e.withFleet(ctx, func(c *control.Client) error {
 				t, err = exportLetters(ctx, c, sel, w, each)
 				return err
@@ -44,7 +44,7 @@ func newDeadExport(e *env) *cobra.Command {
 }
 
 // exportTo calls export with the file to write, and prints how far it is.
-func exportTo(e *env, file string,
+func (e deadCommands) exportTo(file string,
 	export func(io.Writer, func(deadletter.Progress)) (deadletter.Counts, error)) (err error) {
 	out := e.Data()
 	if file != "-" {

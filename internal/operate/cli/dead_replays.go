@@ -10,7 +10,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-func newDeadReplays(e *env) *cobra.Command {
+func (e deadCommands) replays() *cobra.Command {
 	var r control.ReplayFilter
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -29,7 +29,7 @@ func newDeadReplays(e *env) *cobra.Command {
 				return err
 			}
 		}
-		return e.withFleet(ctx, func(c *control.Client) error { return listReplays(ctx, e, c, r, asJSON) })
+		return e.withFleet(ctx, func(c *control.Client) error { return e.listReplays(ctx, c, r, asJSON) })
 	})
 	flags := c.Flags()
 	flags.StringVar(&r.Owner, "owner", "", "only of this owner")
@@ -40,7 +40,7 @@ func newDeadReplays(e *env) *cobra.Command {
 	return c
 }
 
-func listReplays(ctx context.Context, e *env, c *control.Client, r control.ReplayFilter, asJSON bool) error {
+func (e deadCommands) listReplays(ctx context.Context, c *control.Client, r control.ReplayFilter, asJSON bool) error {
 	if r.Limit == 0 {
 		r.Limit = control.MaxReplays
 	}

@@ -25,7 +25,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
-func newDeployCommand(e *env) *cobra.Command {
+// deployer is the command that deploys.
+type deployer struct{ *env }
+
+func (e deployer) root() *cobra.Command {
 	var req deploy.Request
 	var vars, queues []string
 	var share deployFlags
@@ -45,7 +48,7 @@ func newDeployCommand(e *env) *cobra.Command {
 			"  pinwheel deploy shop --owner acme --install",
 	}, func(ctx context.Context, args []string) (err error) {
 		req.Path = args[0]
-		if err := ownerOf(e, &req); err != nil {
+		if err := e.ownerOf(&req); err != nil {
 			return err
 		}
 		if err := checkDeploy(req); err != nil {
@@ -147,7 +150,7 @@ func timeFor(b *bundle.Bundle) time.Duration {
 	return deployTimeout + time.Duration(b.Files.Total>>20)*time.Second
 }
 
-func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags) error {
+func (e deployer) deploy(ctx context.Context, req deploy.Request, share deployFlags) error {
 	all := ctx
 	b, err := bundle.Build(ctx, req.Path, req.Roots...)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,7 +169,7 @@ func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags)
 	if err := nameIt(&req); err != nil {
 		return err
 	}
-	return e.withFleet(all, func(c *control.Client) error { return deployer{e}.send(all, ctx, c, req, share) })
+	return e.withFleet(all, func(c *control.Client) error { return e.send(all, ctx, c, req, share) })
 }
 
 // send has the fleet check and store what this command has bundled. all is the context of the whole command, and ctx
@@ -214,7 +217,7 @@ func placed(req deploy.Request, err error) error {
 }
 
 // ownerOf sets the owner of a deploy: with PINWHEEL_OWNER it is that owner.
-func ownerOf(e *env, req *deploy.Request) error {
+func (e deployer) ownerOf(req *deploy.Request) error {
 	switch {
 	case !e.isOwner():
 		return nil
@@ -258,7 +261,7 @@ func printWarnings(out io.Writer, b *bundle.Bundle) {
 
 // refused prints the author's mistakes without a prefix, so that editors find file, line and column at the start of a
 // line.
-func (e *env) refused(path string, err error) error {
+func (e deployer) refused(path string, err error) error {
 	var source *bundle.SourceError
 	var refused *deploy.RefusedError
 	var faults []bundle.Diagnostic

@@ -117,9 +117,6 @@ func inWorkspace(file string) string {
 	return file
 }
 
-// deployer is the environment of commands that change or show deployments.
-type deployer struct{ *env }
-
 // deployedJSON is what deploy, promote, rollback and alias print with --json.
 type deployedJSON struct {
 	Worker     string             `json:"worker"`

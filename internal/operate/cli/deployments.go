@@ -15,13 +15,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-func newDeploymentsCommand(e *env) *cobra.Command {
+// deploymentCommands are the commands that change or show deployments.
+type deploymentCommands struct{ *env }
+
+func (e deploymentCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "deployments", Short: "List which versions of a worker were active", Example: "  pinwheel deployments ls acme/webhook",
-	}, newDeploymentsLs(e))
+	}, e.ls())
 }
 
-func newDeploymentsLs(e *env) *cobra.Command {
+func (e deploymentCommands) ls() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls OWNER/WORKER", Short: "List the deployments of a worker, the one in effect first", Args: cobra.ExactArgs(1),
@@ -97,7 +100,7 @@ func (c *changeFlags) note() (control.Note, error) {
 	return control.Note{By: whoAmI(), Message: c.message}, nil
 }
 
-func newPromoteCommand(e *env) *cobra.Command {
+func (e deploymentCommands) promote() *cobra.Command {
 	var flags changeFlags
 	force := false
 	c := flags.add(e.command(cobra.Command{
@@ -127,7 +130,7 @@ func newPromoteCommand(e *env) *cobra.Command {
 	return c
 }
 
-func newRollbackCommand(e *env) *cobra.Command {
+func (e deploymentCommands) rollback() *cobra.Command {
 	var flags changeFlags
 	force := false
 	c := flags.add(e.command(cobra.Command{
@@ -153,13 +156,13 @@ func newRollbackCommand(e *env) *cobra.Command {
 	return c
 }
 
-func newAliasCommand(e *env) *cobra.Command {
+func (e deploymentCommands) alias() *cobra.Command {
 	return group(cobra.Command{
 		Use: "alias", Short: "Name versions, so that events can ask for them by that name", Example: "  pinwheel alias set acme/webhook staging 13",
-	}, newAliasSet(e), newAliasRm(e))
+	}, e.setAlias(), e.removeAlias())
 }
 
-func newAliasSet(e *env) *cobra.Command {
+func (e deploymentCommands) setAlias() *cobra.Command {
 	asJSON := false
 	c := e.command(cobra.Command{
 		Use: "set OWNER/WORKER NAME VERSION", Short: "Name a version", Args: cobra.ExactArgs(3),
@@ -176,7 +179,7 @@ func newAliasSet(e *env) *cobra.Command {
 	return c
 }
 
-func newAliasRm(e *env) *cobra.Command {
+func (e deploymentCommands) removeAlias() *cobra.Command {
 	asJSON := false
 	c := e.command(cobra.Command{
 		Use: "rm OWNER/WORKER NAME", Short: "Remove the name of a version", Args: cobra.ExactArgs(2),
@@ -193,7 +196,7 @@ func newAliasRm(e *env) *cobra.Command {
 }
 
 // redeploy changes the deployment of a worker and waits until that is in effect.
-func redeploy[Q any](ctx context.Context, e *env, change control.Endpoint[Q, control.Redeployed], r Q,
+func redeploy[Q any](ctx context.Context, e deploymentCommands, change control.Endpoint[Q, control.Redeployed], r Q,
 	of control.WorkerName, done string, asJSON bool) error {
 	if _, err := target(of.Worker); err != nil {
 		return err
@@ -207,19 +210,19 @@ func redeploy[Q any](ctx context.Context, e *env, change control.Endpoint[Q, con
 		if err != nil {
 			fmt.Fprintf(e.Err, "pinwheel: the deployment of %s is stored, but %v\n", of.Worker, err)
 		}
-		return deployer{e}.tellRedeployed(of.Worker, done, changed.Deployment, changed.Changed, taken, asJSON)
+		return e.tellRedeployed(of.Worker, done, changed, taken, asJSON)
 	})
 }
 
-func (e deployer) tellRedeployed(target, done string, d workers.Deployment, changed bool, taken *control.Activation,
+func (e deploymentCommands) tellRedeployed(target, done string, r control.Redeployed, taken *control.Activation,
 	asJSON bool) error {
 	if asJSON {
-		told := deployedJSON{Worker: target, Changed: changed, Deployment: d}
+		told := deployedJSON{Worker: target, Changed: r.Changed, Deployment: r.Deployment}
 		told.Active, told.Processes = taken.Counts()
 		return e.Object(told)
 	}
-	if !changed {
+	if !r.Changed {
 		done = "unchanged"
 	}
-	return e.Say("%s %s: %s, %s", done, target, splitText(d), taken)
+	return e.Say("%s %s: %s, %s", done, target, splitText(r.Deployment), taken)
 }

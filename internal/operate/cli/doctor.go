@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
@@ -38,7 +39,7 @@ func newDoctorCommand(e *env) *cobra.Command {
 		if err := e.refuseOwner("doctor"); err != nil { // an owner's user may not ask JetStream
 			return err
 		}
-		return e.printLines(examine(ctx, e.cfg, e.version, progress), asJSON)
+		return printLines(e.Terminal, examine(ctx, e.cfg, e.version, progress), asJSON)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	c.Flags().DurationVar(&progress, "progress", doctorProgress, "how long lanes with waiting events are watched")
@@ -65,8 +66,8 @@ func examine(ctx context.Context, cfg config.Config, version string, progress ti
 	})
 }
 
-func (e *env) printLines(lines []doctor.Line, asJSON bool) error {
-	encoder := json.NewEncoder(e.Out)
+func printLines(to *terminal.Terminal, lines []doctor.Line, asJSON bool) error {
+	encoder := json.NewEncoder(to.Out)
 	for _, l := range lines {
 		if asJSON {
 			if err := encoder.Encode(l); err != nil {
@@ -74,9 +75,9 @@ func (e *env) printLines(lines []doctor.Line, asJSON bool) error {
 			}
 			continue
 		}
-		fmt.Fprintf(e.Out, "%-4s  %-12s  %s\n", l.Level, l.Check, l.Text)
+		fmt.Fprintf(to.Out, "%-4s  %-12s  %s\n", l.Level, l.Check, l.Text)
 		if l.Do != "" {
-			fmt.Fprintf(e.Out, "%20s→ %s\n", "", l.Do)
+			fmt.Fprintf(to.Out, "%20s→ %s\n", "", l.Do)
 		}
 	}
 	switch doctor.Worst(lines) {

@@ -5,31 +5,26 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
-	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
-func newKVCommand(e *env) *cobra.Command {
+// kvCommands are the commands about KV namespaces.
+type kvCommands struct{ storeCommands }
+
+func (e kvCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "kv", Short: "Read and change the keys and values of KV bindings",
 		Long: "Reads and changes what workers keep in KV namespaces. A worker that binds {\"kv\": {\"CACHE\": \"cache\"}} uses the namespace cache of its\n" +
 			"owner. Changes are recorded with their keys, without values: see 'pinwheel audit'.",
 		Example: "  pinwheel kv ls acme/cache --prefix user:\n  pinwheel kv get acme/cache user:42",
-	}, newKVLs(e), newKVGet(e), newKVPut(e), newKVRm(e))
-}
-
-// withKeys calls f with the namespace of the first argument.
-func withKeys(ctx context.Context, e *env, args []string, f func(*control.Client, namespace) error) error {
-	return e.withStore(ctx, args[0], "namespace", f)
+	}, e.ls(), e.get(), e.put(), e.rm())
 }
 
 // key names a key of a namespace.
@@ -37,14 +32,14 @@ func (n namespace) key(key string) control.OwnerKey {
 	return control.OwnerKey{Owner: n.owner, Namespace: n.name, Key: key}
 }
 
-func newKVLs(e *env) *cobra.Command {
+func (e kvCommands) ls() *cobra.Command {
 	var prefix string
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls OWNER/NAMESPACE", Short: "List keys, sorted by bytes", Args: cobra.ExactArgs(1),
 		Example: "  pinwheel kv ls acme/cache --prefix user:",
 	}, func(ctx context.Context, args []string) error {
-		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
+		return e.with(ctx, args[0], func(c *control.Client, n namespace) error {
 			p := e.List(asJSON, "KEY", "EXPIRES", "METADATA")
 			r := control.ListKeys{Owner: n.owner, Namespace: n.name, Prefix: prefix}
 			err := everyPage(0, func(limit int) (int, bool, error) {
@@ -72,7 +67,7 @@ func expiryOf(k bindings.Key) time.Time {
 	return time.Unix(k.Expiration, 0)
 }
 
-func newKVGet(e *env) *cobra.Command {
+func (e kvCommands) get() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "get OWNER/NAMESPACE KEY", Short: "Print the value of a key", Args: cobra.ExactArgs(2),
@@ -80,33 +75,22 @@ func newKVGet(e *env) *cobra.Command {
 			"Exit code 1: the key is not there.",
 		Example: "  pinwheel kv get acme/cache user:42",
 	}, func(ctx context.Context, args []string) error {
-		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
+		return e.with(ctx, args[0], func(c *control.Client, n namespace) error {
 			v, err := control.Value(ctx, c, n.key(args[1]))
 			switch {
 			case err != nil:
 				return err
 			case asJSON:
-				return printValueJSON(e, args[1], v)
+				return e.printJSON(args[1], v)
 			}
-			return printValue(e, v.Data)
+			return e.printValue(v.Data)
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object: key, metadata, and value (text) or base64 (bytes that are no text)")
 	return c
 }
 
-// printValue prints a value, which a worker has written. A terminal does not get its control characters.
-func printValue(e *env, data []byte) error {
-	if config.IsTerminal(e.Out) {
-		if !utf8.Valid(data) {
-			return fmt.Errorf("the value has %d bytes that are no text: write them to a file with > FILE, or use --json", len(data))
-		}
-	}
-	_, err := e.Data().Write(data)
-	return err
-}
-
-func printValueJSON(e *env, key string, v *bindings.Value) error {
+func (e kvCommands) printJSON(key string, v *bindings.Value) error {
 	shown := struct {
 		Key      string          `json:"key"`
 		Value    *string         `json:"value,omitempty"`
@@ -128,7 +112,7 @@ type valueFlags struct {
 	asJSON                bool
 }
 
-func newKVPut(e *env) *cobra.Command {
+func (e kvCommands) put() *cobra.Command {
 	var f valueFlags
 	var c *cobra.Command
 	c = e.command(cobra.Command{
@@ -144,11 +128,11 @@ func newKVPut(e *env) *cobra.Command {
 		case f.metadata != "" && !json.Valid([]byte(f.metadata)):
 			return usage("--metadata is no JSON")
 		}
-		data, err := f.read(e, c)
+		data, err := f.read(e.Terminal, c)
 		if err != nil {
 			return err
 		}
-		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
+		return e.with(ctx, args[0], func(c *control.Client, n namespace) error {
 			r := control.PutValue{OwnerKey: n.key(args[1]), TTL: int64(f.ttl / time.Second)}
 			if f.metadata != "" {
 				r.Metadata = json.RawMessage(f.metadata)
@@ -165,7 +149,7 @@ func newKVPut(e *env) *cobra.Command {
 			if _, err := control.Ask(ctx, c, control.KVPut, r); err != nil {
 				return err
 			}
-			return printDone(e, f.asJSON, "set", "namespace", n, args[1], uint64(len(data)))
+			return e.printDone(f.asJSON, "set", n, args[1], uint64(len(data)))
 		})
 	})
 	fl := c.Flags()
@@ -177,43 +161,27 @@ func newKVPut(e *env) *cobra.Command {
 	return c
 }
 
-func (f *valueFlags) read(e *env, c *cobra.Command) ([]byte, error) {
+func (f *valueFlags) read(t *terminal.Terminal, c *cobra.Command) ([]byte, error) {
 	if c.Flags().Changed("value") {
 		return []byte(f.value), nil
 	}
-	return e.ReadFile(f.file, "value", bindings.MaxValue)
+	return t.ReadFile(f.file, "value", bindings.MaxValue)
 }
 
-func newKVRm(e *env) *cobra.Command {
+func (e kvCommands) rm() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER/NAMESPACE KEY", Short: "Remove a key", Args: cobra.ExactArgs(2),
 		Long: "Removes a key with its value. Exit code 1: the key is not there.", Example: "  pinwheel kv rm acme/cache user:42",
 	}, func(ctx context.Context, args []string) error {
-		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
+		return e.with(ctx, args[0], func(c *control.Client, n namespace) error {
 			was, err := control.Ask(ctx, c, control.KVRemove, n.key(args[1]))
 			if err != nil {
 				return err
 			}
-			return printDone(e, asJSON, "removed", "namespace", n, args[1], uint64(was.Bytes))
+			return e.printDone(asJSON, "removed", n, args[1], uint64(was.Bytes))
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
-}
-
-// quoted shows a key, which a worker has written: in quotes if it is not plain.
-func quoted(key string) string {
-	if q := strconv.Quote(key); q[1:len(q)-1] != key || strings.ContainsRune(key, ' ') {
-		return q
-	}
-	return key
-}
-
-// printDone says what was done with a key. what is what its store is: namespace or bucket.
-func printDone(e *env, asJSON bool, verb, what string, n namespace, key string, size uint64) error {
-	if asJSON {
-		return e.Object(map[string]any{"owner": n.owner, what: n.name, "key": key, "bytes": size, "done": verb})
-	}
-	return e.Say("%s %s of %s, %d bytes", verb, quoted(key), n, size)
 }

@@ -18,17 +18,21 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
-func newOwnersCommand(e *env) *cobra.Command {
+// ownerCommands are the commands about owners.
+type ownerCommands struct{ *env }
+
+func (e ownerCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "owners", Short: "Set what owners may have", Example: "  pinwheel owners set acme --weight 2 --max-running 20",
-	}, newOwnersLs(e), newOwnersSet(e), newOwnersRm(e))
+	}, e.ls(), e.set(), e.rm())
 }
 
-func newOwnersLs(e *env) *cobra.Command {
+func (e ownerCommands) ls() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls", Short: "List the owners that have a policy of their own", Args: cobra.NoArgs, Example: "  pinwheel owners ls",
@@ -42,7 +46,7 @@ func newOwnersLs(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPolicies(e, all.Owners, asJSON)
+			return printPolicies(e.Terminal, all.Owners, asJSON)
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
@@ -55,7 +59,7 @@ type policyFlags struct {
 	cpu, wall time.Duration
 }
 
-func newOwnersSet(e *env) *cobra.Command {
+func (e ownerCommands) set() *cobra.Command {
 	var f policyFlags
 	var c *cobra.Command
 	c = e.command(cobra.Command{
@@ -88,7 +92,7 @@ func newOwnersSet(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPolicies(e, map[string]workers.Policy{args[0]: p.Policy}, false)
+			return printPolicies(e.Terminal, map[string]workers.Policy{args[0]: p.Policy}, false)
 		})
 	})
 	f.flags(c.Flags())
@@ -195,7 +199,7 @@ func given(list []string) []string {
 	return slices.DeleteFunc(list, func(text string) bool { return text == "" })
 }
 
-func newOwnersRm(e *env) *cobra.Command {
+func (e ownerCommands) rm() *cobra.Command {
 	var data, yes bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER", Short: "Remove the policy of an owner, or its data", Args: cobra.ExactArgs(1),
@@ -210,14 +214,14 @@ func newOwnersRm(e *env) *cobra.Command {
 		if data && !yes && !config.IsTerminal(e.In) {
 			return usage("--data removes everything that the workers of %s have stored: confirm it with --yes", args[0])
 		}
-		return removeOwner(ctx, e, args[0], data, yes)
+		return e.remove(ctx, args[0], data, yes)
 	})
 	c.Flags().BoolVar(&data, "data", false, "remove what its workers have stored by bindings, too")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return c
 }
 
-func removeOwner(ctx context.Context, e *env, owner string, data, yes bool) error {
+func (e ownerCommands) remove(ctx context.Context, owner string, data, yes bool) error {
 	return e.withRemote(ctx, func(c *control.Client, r *control.Remote) error {
 		d, err := r.Data(ctx, owner, int64(e.cfg.OwnerKVBytes))
 		if err != nil {
@@ -257,8 +261,8 @@ func storedText(streams []bindings.Stored) string {
 	return l.String()
 }
 
-func printPolicies(e *env, all map[string]workers.Policy, asJSON bool) error {
-	l := e.List(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP",
+func printPolicies(to *terminal.Terminal, all map[string]workers.Policy, asJSON bool) error {
+	l := to.List(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP",
 		"DEPLOYS", "HOSTS", "CEILINGS")
 	n := func(v int) string {
 		if v == 0 {

@@ -11,13 +11,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
 )
 
-func newResourcesCommand(e *env) *cobra.Command {
+// resourceCommands are the commands about what the fleet stores.
+type resourceCommands struct{ *env }
+
+func (e resourceCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "resources", Short: "Change sizes, ages and copies of what the fleet stores", Example: "  pinwheel resources apply",
-	}, newResourcesApply(e))
+	}, e.apply())
 }
 
-func newResourcesApply(e *env) *cobra.Command {
+func (e resourceCommands) apply() *cobra.Command {
 	var yes, dryRun, asJSON bool
 	c := e.command(cobra.Command{
 		Use: "apply", Short: "Make the fleet's streams, consumers and buckets what this environment says", Args: cobra.NoArgs,
@@ -39,7 +42,7 @@ func newResourcesApply(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := printChanges(e, list, asJSON); err != nil {
+		if err := e.printChanges(list, asJSON); err != nil {
 			return err
 		}
 		switch {
@@ -60,7 +63,7 @@ func newResourcesApply(e *env) *cobra.Command {
 	return c
 }
 
-func printChanges(e *env, list []inventory.Change, asJSON bool) error {
+func (e resourceCommands) printChanges(list []inventory.Change, asJSON bool) error {
 	if asJSON {
 		lines := json.NewEncoder(e.Out)
 		for _, c := range list {

@@ -110,13 +110,15 @@ func newRoot(e *env) *cobra.Command {
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
+	deployments := deploymentCommands{e}
 	root.AddCommand(
 		newDevCommand(e), newServeCommand(e),
-		newDeployCommand(e), newVersionsCommand(e), newDeploymentsCommand(e), newPromoteCommand(e), newRollbackCommand(e),
-		newAliasCommand(e),
-		newWorkersCommand(e), newOwnersCommand(e), newKVCommand(e), newObjectsCommand(e), newSecretsCommand(e),
-		newSendCommand(e), newTailCommand(e), newTopCommand(e), newDeadCommand(e), newSchedulesCommand(e), newAuditCommand(e),
-		newResourcesCommand(e),
+		deployer{e}.root(), versionCommands{e}.root(), deployments.root(), deployments.promote(), deployments.rollback(),
+		deployments.alias(),
+		workerCommands{e}.root(), ownerCommands{e}.root(), kvCommands{storeCommands{e, "namespace"}}.root(),
+		objectCommands{storeCommands{e, "bucket"}}.root(), secretCommands{e}.root(),
+		newSendCommand(e), newTailCommand(e), newTopCommand(e), deadCommands{e}.root(), scheduleCommands{e}.root(),
+		newAuditCommand(e), resourceCommands{e}.root(),
 		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e),
 		newEnvironmentTopic(),
 	)

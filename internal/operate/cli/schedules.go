@@ -13,13 +13,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-func newSchedulesCommand(e *env) *cobra.Command {
+// scheduleCommands are the commands about schedules and delayed events.
+type scheduleCommands struct{ *env }
+
+func (e scheduleCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "schedules", Short: "List schedules and delayed events, pause and cancel them", Example: "  pinwheel schedules ls --owner acme",
-	}, newSchedulesLs(e), newSchedulesWaiting(e), newSchedulesCancel(e), newSchedulesPause(e), newSchedulesResume(e))
+	}, e.ls(), e.waiting(), e.cancel(), e.pause(), e.resume())
 }
 
-func newSchedulesLs(e *env) *cobra.Command {
+func (e scheduleCommands) ls() *cobra.Command {
 	var owner string
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -50,7 +53,7 @@ func newSchedulesLs(e *env) *cobra.Command {
 	return c
 }
 
-func newSchedulesWaiting(e *env) *cobra.Command {
+func (e scheduleCommands) waiting() *cobra.Command {
 	var owner, worker string
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -84,7 +87,7 @@ func newSchedulesWaiting(e *env) *cobra.Command {
 	return c
 }
 
-func newSchedulesCancel(e *env) *cobra.Command {
+func (e scheduleCommands) cancel() *cobra.Command {
 	return e.command(cobra.Command{
 		Use: "cancel OWNER/WORKER EVENT-ID", Short: "Cancel an event that waits for its time", Args: cobra.ExactArgs(2),
 		Long:    "Cancels an event that waits for its time. It will not run, and no one is notified. The exit code is 1 when no event with this id waits.",
@@ -107,22 +110,22 @@ func newSchedulesCancel(e *env) *cobra.Command {
 	})
 }
 
-func newSchedulesPause(e *env) *cobra.Command {
-	return e.scheduleChange(cobra.Command{
+func (e scheduleCommands) pause() *cobra.Command {
+	return e.change(cobra.Command{
 		Use: "pause OWNER/WORKER NAME", Short: "Keep a schedule from ticking until it is resumed",
 		Example: "  pinwheel schedules pause acme/daily-report night",
 	}, "paused", control.SchedulesPause)
 }
 
-func newSchedulesResume(e *env) *cobra.Command {
-	return e.scheduleChange(cobra.Command{
+func (e scheduleCommands) resume() *cobra.Command {
+	return e.change(cobra.Command{
 		Use: "resume OWNER/WORKER NAME", Short: "Let a paused schedule tick again; missed ticks do not run",
 		Example: "  pinwheel schedules resume acme/daily-report night",
 	}, "resumed", control.SchedulesResume)
 }
 
-func (e *env) scheduleChange(c cobra.Command, done string, change control.Endpoint[control.ScheduleName,
-	control.Schedule]) *cobra.Command {
+func (e scheduleCommands) change(c cobra.Command, done string,
+	change control.Endpoint[control.ScheduleName, control.Schedule]) *cobra.Command {
 	c.Args = cobra.ExactArgs(2)
 	return e.command(c, func(ctx context.Context, args []string) error {
 		name, err := target(args[0])

@@ -17,17 +17,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-// secretsCommand has what the commands about secrets do.
-type secretsCommand struct{ *env }
+// secretCommands are the commands about secrets.
+type secretCommands struct{ *env }
 
-func newSecretsCommand(e *env) *cobra.Command {
-	s := secretsCommand{e}
+func (e secretCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "secrets", Short: "Set the secrets of workers",
 		Long: "Sets the secrets that workers name in their manifests (\"secrets\": [\"STRIPE_KEY\"]). A value is encrypted here, with age, to the\n" +
 			"public key of the fleet. Only processes that have PINWHEEL_SECRETS_KEY decrypt it. Nothing prints a value.",
 		Example: "  pinwheel secrets set acme/shop STRIPE_KEY < key.txt\n  pinwheel secrets ls acme",
-	}, newSecretsSet(s), newSecretsLs(s), newSecretsRm(s), newSecretsRotate(s), newSecretsKeygen(e))
+	}, e.set(), e.ls(), e.rm(), e.rotate(), e.keygen())
 }
 
 // secretName parses OWNER[/WORKER] NAME.
@@ -43,7 +42,7 @@ func secretName(scope, name string) (secrets.Name, error) {
 	return n, nil
 }
 
-func newSecretsSet(e secretsCommand) *cobra.Command {
+func (e secretCommands) set() *cobra.Command {
 	var recipients []string
 	c := e.command(cobra.Command{
 		Use: "set OWNER[/WORKER] NAME", Short: "Set a secret of a worker, or of all of an owner's workers", Args: cobra.ExactArgs(2),
@@ -66,13 +65,13 @@ func newSecretsSet(e secretsCommand) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return e.set(ctx, n, value, recipients)
+		return e.store(ctx, n, value, recipients)
 	})
 	c.Flags().StringArrayVar(&recipients, "recipient", nil, "age `RECIPIENT` to encrypt to, in place of the fleet's; may be repeated")
 	return c
 }
 
-func (e secretsCommand) set(ctx context.Context, n secrets.Name, value secrets.Value, recipients []string) error {
+func (e secretCommands) store(ctx context.Context, n secrets.Name, value secrets.Value, recipients []string) error {
 	return e.withFleet(ctx, func(c *control.Client) (err error) {
 		if len(recipients) == 0 {
 			if recipients, err = e.recipients(ctx, c); err != nil {
@@ -92,7 +91,7 @@ func (e secretsCommand) set(ctx context.Context, n secrets.Name, value secrets.V
 
 // recipients returns the recipients that the processes of the fleet encrypt to: more than one while a rotation is
 // under way.
-func (e secretsCommand) recipients(ctx context.Context, c *control.Client) (recipients []string, err error) {
+func (e secretCommands) recipients(ctx context.Context, c *control.Client) (recipients []string, err error) {
 	keys, missing, err := c.SecretKeys(ctx)
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, context.DeadlineExceeded) {
 		return nil, errors.New("no process of the fleet tells its public key: start one with PINWHEEL_SECRETS_KEY, or name the key with --recipient")
@@ -120,7 +119,7 @@ func (e secretsCommand) recipients(ctx context.Context, c *control.Client) (reci
 	return recipients, nil
 }
 
-func newSecretsLs(e secretsCommand) *cobra.Command {
+func (e secretCommands) ls() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls OWNER[/WORKER]", Short: "List secrets, without their values", Args: cobra.ExactArgs(1),
@@ -132,13 +131,13 @@ func newSecretsLs(e secretsCommand) *cobra.Command {
 		if _, err := secretName(args[0], "X"); err != nil {
 			return err
 		}
-		return e.withFleet(ctx, func(c *control.Client) error { return e.ls(ctx, c, owner, worker, asJSON) })
+		return e.withFleet(ctx, func(c *control.Client) error { return e.list(ctx, c, owner, worker, asJSON) })
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
 }
 
-func (e secretsCommand) ls(ctx context.Context, c *control.Client, owner, worker string, asJSON bool) error {
+func (e secretCommands) list(ctx context.Context, c *control.Client, owner, worker string, asJSON bool) error {
 	p := e.List(asJSON, "OF", "NAME", "SET", "OPENED BY")
 	r := control.ListSecrets{OwnerName: control.OwnerName{Owner: owner}, Worker: worker}
 	err := everyPage(0, func(limit int) (int, bool, error) {
@@ -160,7 +159,7 @@ func (e secretsCommand) ls(ctx context.Context, c *control.Client, owner, worker
 	return errors.Join(err, p.End())
 }
 
-func newSecretsRm(e secretsCommand) *cobra.Command {
+func (e secretCommands) rm() *cobra.Command {
 	var force bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER[/WORKER] NAME", Short: "Remove a secret", Args: cobra.ExactArgs(2),
@@ -178,7 +177,7 @@ func newSecretsRm(e secretsCommand) *cobra.Command {
 	return c
 }
 
-func (e secretsCommand) remove(ctx context.Context, n secrets.Name, force bool) error {
+func (e secretCommands) remove(ctx context.Context, n secrets.Name, force bool) error {
 	return e.withFleet(ctx, func(c *control.Client) error {
 		_, err := control.Ask(ctx, c, control.SecretsRemove, control.SecretName{Name: n, Force: force})
 		var refused *control.Error
@@ -192,7 +191,7 @@ func (e secretsCommand) remove(ctx context.Context, n secrets.Name, force bool) 
 	})
 }
 
-func newSecretsKeygen(e *env) *cobra.Command {
+func (e secretCommands) keygen() *cobra.Command {
 	return &cobra.Command{
 		Use: "keygen FILE", Short: "Make a key that decrypts secrets", Args: cobra.ExactArgs(1),
 		Example: "  pinwheel secrets keygen secrets.key",
@@ -209,7 +208,7 @@ func newSecretsKeygen(e *env) *cobra.Command {
 }
 
 // value reads the value of a secret from standard input, and asks for it if that is a terminal.
-func (e secretsCommand) value(n secrets.Name) (secrets.Value, error) {
+func (e secretCommands) value(n secrets.Name) (secrets.Value, error) {
 	text, err := e.Typed(fmt.Sprintf("value of %s: ", n))
 	if err == nil && text == nil {
 		text, err = io.ReadAll(io.LimitReader(e.In, secrets.MaxValue+3))

@@ -36,7 +36,7 @@ func openTerminal(t *testing.T) (user, program *os.File) {
 func TestASecretIsTypedUnseen(t *testing.T) {
 	t.Parallel()
 	user, program := openTerminal(t)
-	e := secretsCommand{&env{Terminal: terminal.New(program, program, program)}}
+	e := secretCommands{&env{Terminal: terminal.New(program, program, program)}}
 	type typing struct {
 		value secrets.Value
 		err   error

@@ -44,7 +44,7 @@ func newTopCommand(e *env) *cobra.Command {
 		s := &sampling{every: interval, count: count, asJSON: asJSON}
 		if e.isOwner() {
 			return e.withProcess(func(c *control.Client) error {
-				return watchFlow(ctx, e, s, func(ctx context.Context) (flow.Snapshot, error) {
+				return s.watch(ctx, e.Terminal, func(ctx context.Context) (flow.Snapshot, error) {
 					s, err := flow.TakeOf(ctx, c, e.cfg.Owner, "")
 					if errors.Is(err, flow.ErrNoFleet) {
 						err = nats.ErrNoResponders // withProcess says what that means for an owner
@@ -63,7 +63,7 @@ func newTopCommand(e *env) *cobra.Command {
 			return err
 		}
 		client := control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken)
-		return watchFlow(ctx, e, s, func(ctx context.Context) (flow.Snapshot, error) { return flow.Take(ctx, client) },
+		return s.watch(ctx, e.Terminal, func(ctx context.Context) (flow.Snapshot, error) { return flow.Take(ctx, client) },
 			func(before, now flow.Snapshot) update { return fleetUpdate(flow.Between(before, now)) })
 	})
 	f := c.Flags()
@@ -96,22 +96,22 @@ func (f fleetUpdate) draw(width, height int) string { return draw(flow.Summary(f
 
 func (f ownUpdate) draw(width, height int) string { return drawOwn(flow.OfOwner(f), width, height) }
 
-// watchFlow shows what happens between looks until ctx is done, a key ends it, or it was shown often enough. The first
-// look only begins to count.
-func watchFlow(ctx context.Context, e *env, look *sampling, take func(context.Context) (flow.Snapshot, error),
+// watch shows what happens between looks until ctx is done, a key ends it, or it was shown often enough. The first look
+// only begins to count.
+func (s *sampling) watch(ctx context.Context, t *terminal.Terminal, take func(context.Context) (flow.Snapshot, error),
 	between func(before, now flow.Snapshot) update) error {
-	s := openDisplay(e.Terminal, look.asJSON)
-	defer s.close()
+	d := openDisplay(t, s.asJSON)
+	defer d.close()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	s.keys(end)
+	d.keys(end)
 	before, err := take(ctx)
 	if err != nil {
 		return byHand(ctx, err)
 	}
-	tick := time.NewTicker(look.every)
+	tick := time.NewTicker(s.every)
 	defer tick.Stop()
-	for shown := 0; look.count == 0 || shown < look.count; shown++ {
+	for shown := 0; s.count == 0 || shown < s.count; shown++ {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -122,10 +122,10 @@ func watchFlow(ctx context.Context, e *env, look *sampling, take func(context.Co
 			return byHand(ctx, err)
 		}
 		did := between(before, now)
-		if before = now; look.asJSON {
-			err = json.NewEncoder(e.Out).Encode(did)
+		if before = now; s.asJSON {
+			err = json.NewEncoder(t.Out).Encode(did)
 		} else {
-			err = s.show(did)
+			err = d.show(did)
 		}
 		if err != nil {
 			return err

@@ -19,13 +19,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-func newVersionsCommand(e *env) *cobra.Command {
+// versionCommands are the commands about the versions of a worker.
+type versionCommands struct{ *env }
+
+func (e versionCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "versions", Short: "List, show, compare and preview the versions of a worker", Example: "  pinwheel versions ls acme/webhook",
-	}, newVersionsLs(e), newVersionsShow(e), newVersionsDiff(e), newVersionsPreview(e))
+	}, e.ls(), e.show(), e.diff(), e.preview())
 }
 
-func newVersionsLs(e *env) *cobra.Command {
+func (e versionCommands) ls() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls OWNER/WORKER", Short: "List the kept versions of a worker, the newest first", Args: cobra.ExactArgs(1),
@@ -64,8 +67,8 @@ func percentText(p float64) string {
 	return fmt.Sprintf("%v %%", p)
 }
 
-func newVersionsShow(e *env) *cobra.Command {
-	c := newWorkersShow(e)
+func (e versionCommands) show() *cobra.Command {
+	c := workerCommands(e).show()
 	c.Use, c.Short = "show OWNER/WORKER VERSION", "Show one version of a worker: the same as 'workers show --version'"
 	c.Long, c.Example = "Shows one kept version of a worker. Values of variables are not shown: they may be secrets.", "  pinwheel versions show acme/webhook 12 --code"
 	c.Args = cobra.ExactArgs(2)
@@ -80,7 +83,7 @@ func newVersionsShow(e *env) *cobra.Command {
 	return c
 }
 
-func newVersionsDiff(e *env) *cobra.Command {
+func (e versionCommands) diff() *cobra.Command {
 	return e.command(cobra.Command{
 		Use: "diff OWNER/WORKER FROM [TO]", Short: "Compare the code and the manifests of two versions", Args: cobra.RangeArgs(2, 3),
 		Long: "Prints the difference between two versions of a worker in the unified format: first of their manifests, then of their bundled code.\n" +
@@ -105,7 +108,7 @@ func newVersionsDiff(e *env) *cobra.Command {
 			if err != nil {
 				return listsThem(err)
 			}
-			return printDiff(e, a, b)
+			return e.printDiff(a, b)
 		})
 	})
 }
@@ -120,7 +123,7 @@ func versionOf(ctx context.Context, c *control.Client, r control.ShowVersion) (*
 	return &shown, err
 }
 
-func printDiff(e *env, a, b *control.ShownVersion) error {
+func (e versionCommands) printDiff(a, b *control.ShownVersion) error {
 	before, after := manifestText(a, b.Differs), manifestText(b, b.Differs)
 	from, to := a.Version.Version, b.Version.Version
 	manifest := udiff.Unified(from+"/manifest", to+"/manifest", before, after)
@@ -151,7 +154,7 @@ func manifestText(v *control.ShownVersion, differs []string) string {
 	return string(text) + "\n"
 }
 
-func newVersionsPreview(e *env) *cobra.Command {
+func (e versionCommands) preview() *cobra.Command {
 	var good time.Duration
 	var asJSON bool
 	c := e.command(cobra.Command{

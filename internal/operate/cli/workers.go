@@ -14,13 +14,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
-func newWorkersCommand(e *env) *cobra.Command {
+// workerCommands are the commands about workers.
+type workerCommands struct{ *env }
+
+func (e workerCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "workers", Short: "List, show, reset and remove deployed workers", Example: "  pinwheel workers ls --owner acme",
-	}, newWorkersLs(e), newWorkersShow(e), newWorkersReset(e), newWorkersRm(e))
+	}, e.ls(), e.show(), e.reset(), e.rm())
 }
 
-func newWorkersLs(e *env) *cobra.Command {
+func (e workerCommands) ls() *cobra.Command {
 	var owner string
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -59,7 +62,7 @@ func flagError(err error) error {
 	return usage("%w", err)
 }
 
-func newWorkersShow(e *env) *cobra.Command {
+func (e workerCommands) show() *cobra.Command {
 	var code, asJSON bool
 	var version string
 	c := e.command(cobra.Command{
@@ -94,7 +97,7 @@ func newWorkersShow(e *env) *cobra.Command {
 				shown.Version.Deployment, shown.Version.Versions = &versions.Deployment, versions.Versions
 				return e.Object(shown.Version)
 			}
-			return e.printWorker(&shown, versions)
+			return printWorker(e.Terminal, &shown, versions)
 		})
 	})
 	c.Flags().BoolVar(&code, "code", false, "print the bundled code and nothing else")
@@ -103,7 +106,7 @@ func newWorkersShow(e *env) *cobra.Command {
 	return c
 }
 
-func newWorkersReset(e *env) *cobra.Command {
+func (e workerCommands) reset() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "reset OWNER/WORKER", Short: "End the contexts of a worker in all processes", Args: cobra.ExactArgs(1),
@@ -116,13 +119,14 @@ func newWorkersReset(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return e.withProcess(func(c *control.Client) error { return resetWorker(ctx, e, c, name, asJSON) })
+		return e.withProcess(func(c *control.Client) error { return e.endContexts(ctx, c, name, asJSON) })
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
 }
 
-func resetWorker(ctx context.Context, e *env, c *control.Client, name control.WorkerName, asJSON bool) error {
+func (e workerCommands) endContexts(ctx context.Context, c *control.Client, name control.WorkerName,
+	asJSON bool) error {
 	done, err := control.Ask(ctx, c, control.WorkersReset, name)
 	if errors.Is(err, nats.ErrNoResponders) && !e.isOwner() {
 		return errors.New("no process of the fleet answers, so there are no contexts")
@@ -148,7 +152,7 @@ func processesText(n int) string {
 	return fmt.Sprintf("%d processes", n)
 }
 
-func newWorkersRm(e *env) *cobra.Command {
+func (e workerCommands) rm() *cobra.Command {
 	var yes bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER/WORKER", Short: "Remove a worker with all its versions", Args: cobra.ExactArgs(1),
@@ -161,13 +165,13 @@ func newWorkersRm(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return e.withFleet(ctx, func(c *control.Client) error { return removeWorker(ctx, e, c, name, yes) })
+		return e.withFleet(ctx, func(c *control.Client) error { return e.remove(ctx, c, name, yes) })
 	})
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return c
 }
 
-func removeWorker(ctx context.Context, e *env, c *control.Client, name control.WorkerName, yes bool) error {
+func (e workerCommands) remove(ctx context.Context, c *control.Client, name control.WorkerName, yes bool) error {
 	r := control.RemoveWorker{WorkerName: name}
 	if !yes && config.IsTerminal(e.In) {
 		r.DryRun = true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -41,8 +42,8 @@ func printTogether(row func(name, format string, args ...any), w *control.Worker
 	}
 }
 
-func (e *env) printWorker(shown *control.ShownVersion, in control.WorkerVersions) error {
-	t, w := e.Table(), &shown.Version
+func printWorker(to *terminal.Terminal, shown *control.ShownVersion, in control.WorkerVersions) error {
+	t, w := to.Table(), &shown.Version
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
 	row("worker", "%s/%s", w.Owner, w.Name)
 	row("version", "%s", w.Version)
