@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
@@ -95,6 +97,18 @@ func everyPage(limit int, ask func(limit int) (n int, more bool, err error)) err
 			return err
 		}
 	}
+}
+
+// printPages prints a list that comes in pages. ask returns one of at most limit rows, and whether there are more.
+func printPages[T any](l *terminal.List, cells func(T) []any, ask func(limit int) ([]T, bool, error)) error {
+	err := everyPage(0, func(limit int) (int, bool, error) {
+		page, more, err := ask(limit)
+		for _, one := range page {
+			err = cmp.Or(err, l.Add(one, cells(one)...))
+		}
+		return len(page), more, err
+	})
+	return errors.Join(err, l.End())
 }
 
 // localChecker checks a module in this program. Nobody else is delayed by it.

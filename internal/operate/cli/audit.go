@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -31,16 +30,12 @@ func newAuditCommand(e *env) *cobra.Command {
 		}
 		return e.withFleet(ctx, func(c *control.Client) error {
 			p := e.List(asJSON, "TIME", "OWNER", "ACTION", "WHO", "FROM", "REQUEST")
-			err := everyPage(0, func(limit int) (int, bool, error) {
+			return printPages(p, changeCells, func(limit int) ([]*audit.Record, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.AuditRecords, r)
-				for _, one := range page.Changes {
-					err = cmp.Or(err, p.Add(one, changeCells(one)...))
-				}
 				r.After = page.Next
-				return len(page.Changes), page.Next != 0, err
+				return page.Changes, page.Next != 0, err
 			})
-			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&r.Since, "since", "", "only what was changed at this time or later: RFC 3339, or a duration like 2h before now")

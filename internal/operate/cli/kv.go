@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 	"unicode/utf8"
 
@@ -42,21 +41,22 @@ func (e kvCommands) ls() *cobra.Command {
 		return e.with(ctx, args[0], func(c *control.Client, n namespace) error {
 			p := e.List(asJSON, "KEY", "EXPIRES", "METADATA")
 			r := control.ListKeys{Owner: n.owner, Namespace: n.name, Prefix: prefix}
-			err := everyPage(0, func(limit int) (int, bool, error) {
+			return printPages(p, keyCells, func(limit int) ([]bindings.Key, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.KVList, r)
-				for _, k := range page.Keys {
-					err = cmp.Or(err, p.Add(k, quoted(k.Name), stampedOrNone(expiryOf(k)), cmp.Or(brief(string(k.Metadata)), "-")))
-				}
 				r.After = page.Next
-				return len(page.Keys), page.Next != "", err
+				return page.Keys, page.Next != "", err
 			})
-			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&prefix, "prefix", "", "only keys that begin with it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
+}
+
+// keyCells is a key in a list.
+func keyCells(k bindings.Key) []any {
+	return []any{quoted(k.Name), stampedOrNone(expiryOf(k)), cmp.Or(brief(string(k.Metadata)), "-")}
 }
 
 // expiryOf is when a key is gone; zero = never.

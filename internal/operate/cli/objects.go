@@ -45,21 +45,22 @@ func (e objectCommands) ls() *cobra.Command {
 		return e.with(ctx, args[0], func(c *control.Client, b namespace) error {
 			p := e.List(asJSON, "KEY", "BYTES", "UPLOADED", "TYPE")
 			r := control.ListObjects{Owner: b.owner, Bucket: b.name, Prefix: prefix}
-			err := everyPage(0, func(limit int) (int, bool, error) {
+			return printPages(p, objectCells, func(limit int) ([]*bindings.Object, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.ObjectsList, r)
-				for _, o := range page.Objects {
-					err = cmp.Or(err, p.Add(o, quoted(o.Key), o.Size, stamped(o.Uploaded), cmp.Or(brief(o.ContentType), "-")))
-				}
 				r.After = page.Next
-				return len(page.Objects), page.Next != "", err
+				return page.Objects, page.Next != "", err
 			})
-			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&prefix, "prefix", "", "only objects whose keys begin with it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
+}
+
+// objectCells is an object in a list.
+func objectCells(o *bindings.Object) []any {
+	return []any{quoted(o.Key), o.Size, stamped(o.Uploaded), cmp.Or(brief(o.ContentType), "-")}
 }
 
 func (e objectCommands) get() *cobra.Command {

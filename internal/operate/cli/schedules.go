@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -35,22 +34,22 @@ func (e scheduleCommands) ls() *cobra.Command {
 		return e.withFleet(ctx, func(c *control.Client) error {
 			p := e.List(asJSON, "WORKER", "NAME", "SCHEDULE", "LAST", "NEXT")
 			r := control.ListWorkers{Owner: owner}
-			err := everyPage(0, func(limit int) (int, bool, error) {
+			return printPages(p, scheduleCells, func(limit int) ([]control.Schedule, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.SchedulesList, r)
-				for _, s := range page.Schedules {
-					err = cmp.Or(err, p.Add(s, s.Owner+"/"+s.Worker, s.Name, scheduleText(s.Schedule), stampedOrNone(s.Last),
-						nextText(s)))
-				}
 				r.After = page.Next
-				return len(page.Schedules), page.Next != "", err
+				return page.Schedules, page.Next != "", err
 			})
-			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
+}
+
+// scheduleCells is a schedule in a list.
+func scheduleCells(s control.Schedule) []any {
+	return []any{s.Owner + "/" + s.Worker, s.Name, scheduleText(s.Schedule), stampedOrNone(s.Last), nextText(s)}
 }
 
 func (e scheduleCommands) waiting() *cobra.Command {
@@ -69,22 +68,23 @@ func (e scheduleCommands) waiting() *cobra.Command {
 		return e.withFleet(ctx, func(c *control.Client) error {
 			p := e.List(asJSON, "AT", "WORKER", "KIND", "ATTEMPT", "ID")
 			r := control.ListWaiting{Owner: owner, Worker: worker}
-			err := everyPage(0, func(limit int) (int, bool, error) {
+			return printPages(p, waitingCells, func(limit int) ([]control.WaitingEvent, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.SchedulesWaiting, r)
-				for _, w := range page.Events {
-					err = cmp.Or(err, p.Add(w, stamped(w.At), w.Owner+"/"+w.Worker, w.Kind, w.Attempt, w.ID))
-				}
 				r.After = page.Next
-				return len(page.Events), page.Next != 0, err
+				return page.Events, page.Next != 0, err
 			})
-			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
 	c.Flags().StringVar(&worker, "worker", "", "only those for workers of this name, or for OWNER/WORKER")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
+}
+
+// waitingCells is an event in a list of those that wait for their time.
+func waitingCells(w control.WaitingEvent) []any {
+	return []any{stamped(w.At), w.Owner + "/" + w.Worker, w.Kind, w.Attempt, w.ID}
 }
 
 func (e scheduleCommands) cancel() *cobra.Command {

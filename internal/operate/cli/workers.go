@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,16 +35,12 @@ func (e workerCommands) ls() *cobra.Command {
 		return e.withFleet(ctx, func(c *control.Client) error {
 			p := e.List(asJSON, "WORKER", "VERSION", "HANDLERS", "DEPLOYED")
 			r := control.ListWorkers{Owner: owner}
-			err := everyPage(0, func(limit int) (int, bool, error) {
+			return printPages(p, workerCells, func(limit int) ([]control.Worker, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.WorkersList, r)
-				for i := range page.Workers {
-					err = cmp.Or(err, p.Add(page.Workers[i], workerCells(&page.Workers[i])...))
-				}
 				r.After = page.Next
-				return len(page.Workers), page.Next != "", err
+				return page.Workers, page.Next != "", err
 			})
-			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only workers of this owner")

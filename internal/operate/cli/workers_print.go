@@ -12,7 +12,7 @@ import (
 )
 
 // workerCells is a worker in a list.
-func workerCells(w *control.Worker) []any {
+func workerCells(w control.Worker) []any {
 	target := w.Owner + "/" + w.Name
 	if w.Version == "" {
 		return []any{target, "none active", "", ""}
