@@ -324,13 +324,17 @@ var house = map[string]room{
 			"internal/operate/console", "internal/operate/control", "internal/operate/doctor",
 			"internal/env/dotenv", "internal/process/fleet", "internal/operate/flow",
 			"internal/process/inventory", "internal/process/modulecheck", "internal/env/secrets",
-			"internal/lib/stored", "internal/operate/tail",
+			"internal/lib/stored", "internal/operate/tail", "internal/operate/cli/terminal",
 		},
-		libs: []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff", "github.com/mattn/go-isatty",
-			"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
+		libs: []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff",
+			"github.com/spf13/cobra", "github.com/spf13/pflag"},
 		tests: []string{"internal/lib/resources", "internal/test/natstest", "internal/test/parallel",
 			"internal/test/fleettest",
 			"golang.org/x/sys/unix"},
+	},
+	"internal/operate/cli/terminal": {
+		rooms: []string{"internal/process/config"},
+		libs:  []string{"golang.org/x/term"},
 	},
 	// Shared by the two rooms that store data in JetStream.
 	"internal/process/inventory": {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,67 +14,19 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
-// isOwner reports whether the user is an owner's, as PINWHEEL_OWNER says. Such a user may not use JetStream: processes
-// do everything for it.
-func isOwner(e *env) bool { return e.cfg.Owner != "" }
-
-// withFleet calls f with a client of the fleet. With PINWHEEL_OWNER it is one of the owner API. Without, it is one of
-// the control endpoints, and this program handles what no process of the fleet handles for it.
-func withFleet(ctx context.Context, e *env, f func(*control.Client) error) error {
-	if isOwner(e) {
-		return withProcess(e, f)
-	}
-	r, err := e.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	c := control.NewClient(r.NC, e.cfg.Prefix, e.cfg.ControlToken)
-	c.Claim(claims())
-	c.OrHere(e.here(r))
-	defer c.Close()
-	return explained(e, f(c))
-}
-
-// here says how this program handles requests itself.
-func (e *env) here(r *control.Remote) control.Here {
-	return control.Here{
-		Remote:  r,
-		KVBytes: int64(e.cfg.OwnerKVBytes),
-		OpenChecker: func(log func(events.LogLine)) control.Checker {
-			return &localChecker{e, r, log}
-		},
-		Warn: func(err error) { fmt.Fprintln(e.err, "pinwheel: the change is done, and not recorded:", err) },
-	}
-}
-
-// withProcess calls f with a client of the fleet, for what only a process can do.
-func withProcess(e *env, f func(*control.Client) error) error {
-	nc, err := e.dial(e.cfg.Owner)
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	c := control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken)
-	if isOwner(e) {
-		c = control.NewOwnerClient(nc, e.cfg.Prefix, e.cfg.Owner)
-	}
-	c.Claim(claims())
-	return explained(e, f(c))
-}
-
 // explained adds to an error of a request what the user can do about it.
-func explained(e *env, err error) error {
+func (e *connection) explained(err error) error {
 	var refused *control.Error
 	silence := errors.Is(err, nats.ErrNoResponders)
 	switch {
-	case isOwner(e) && (silence || errors.Is(err, context.DeadlineExceeded)):
+	case e.isOwner() && (silence || errors.Is(err, context.DeadlineExceeded)):
 		return fmt.Errorf("no process of the fleet answers owner %s (PINWHEEL_OWNER): is one running, and may this user publish to %s.owner.%s.>?", e.cfg.Owner, e.cfg.Prefix, e.cfg.Owner)
 	case silence:
 		return fmt.Errorf("no process of the fleet answers: %w", err)
@@ -96,8 +49,8 @@ func hint(err error, text string) error {
 func listsThem(err error) error { return hint(err, "'pinwheel workers ls' lists them") }
 
 // refuseOwner is the error of a command that needs the fleet's user, or nil.
-func refuseOwner(e *env, command string) error {
-	if !isOwner(e) {
+func (e *connection) refuseOwner(command string) error {
+	if !e.isOwner() {
 		return nil
 	}
 	return usage("%s is for the fleet's user, and PINWHEEL_OWNER says that this is owner %s. %s", command, e.cfg.Owner, doctor.ForOwners)
@@ -124,8 +77,8 @@ func refuseUser(ctx context.Context, nc *nats.Conn, command string) error {
 }
 
 // ownOnly refuses another owner before anything is sent.
-func ownOnly(e *env, owner, text string) error {
-	if isOwner(e) && owner != e.cfg.Owner {
+func (e *connection) ownOnly(owner, text string) error {
+	if e.isOwner() && owner != e.cfg.Owner {
 		return usage("%s is not of owner %s, as whom PINWHEEL_OWNER says you come", text, e.cfg.Owner)
 	}
 	return nil
@@ -146,16 +99,28 @@ func everyPage(limit int, ask func(limit int) (n int, more bool, err error)) err
 	}
 }
 
+// printPages prints a list that comes in pages. ask returns one of at most limit rows, and whether there are more.
+func printPages[T any](l *terminal.List, cells func(T) []any, ask func(limit int) ([]T, bool, error)) error {
+	err := everyPage(0, func(limit int) (int, bool, error) {
+		page, more, err := ask(limit)
+		for _, one := range page {
+			err = cmp.Or(err, l.Add(one, cells(one)...))
+		}
+		return len(page), more, err
+	})
+	return errors.Join(err, l.End())
+}
+
 // localChecker checks a module in this program. Nobody else is delayed by it.
 type localChecker struct {
-	e      *env
-	remote *control.Remote
-	log    func(events.LogLine)
+	allowed []string // addresses that the configuration of this program allows
+	remote  *control.Remote
+	log     func(events.LogLine)
 }
 
 // Check loads the module. It may reach what the fleet's workers may.
 func (c *localChecker) Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error) {
-	addresses, hosts := config.SplitAddresses(c.remote.AllowedAddresses(ctx, c.e.cfg.AllowPrivateAddresses))
+	addresses, hosts := config.SplitAddresses(c.remote.AllowedAddresses(ctx, c.allowed))
 	checker, err := isolates.OpenChecker(checkHost{c.log}, addresses, hosts)
 	if err != nil {
 		return workers.Handlers{}, err

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -29,18 +28,14 @@ func newAuditCommand(e *env) *cobra.Command {
 		if _, err := r.Parse(); err != nil {
 			return usage("%w", err)
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
-			p := e.list(asJSON, "TIME", "OWNER", "ACTION", "WHO", "FROM", "REQUEST")
-			err := everyPage(0, func(limit int) (int, bool, error) {
+		return e.withFleet(ctx, func(c *control.Client) error {
+			p := e.List(asJSON, "TIME", "OWNER", "ACTION", "WHO", "FROM", "REQUEST")
+			return printPages(p, changeCells, func(limit int) ([]*audit.Record, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.AuditRecords, r)
-				for _, one := range page.Changes {
-					err = cmp.Or(err, p.add(one, changeCells(one)...))
-				}
 				r.After = page.Next
-				return len(page.Changes), page.Next != 0, err
+				return page.Changes, page.Next != 0, err
 			})
-			return errors.Join(err, p.end())
 		})
 	})
 	c.Flags().StringVar(&r.Since, "since", "", "only what was changed at this time or later: RFC 3339, or a duration like 2h before now")
@@ -85,12 +80,4 @@ func claims() string {
 		host = h
 	}
 	return name + "@" + host
-}
-
-// record records a change that only a command makes: no process has an endpoint for it.
-func record(ctx context.Context, e *env, action, owner string, request any) {
-	h := e.here(e.remote)
-	if err := h.Record(ctx, action, owner, claims(), request); err != nil && !errors.Is(err, audit.ErrNoStream) {
-		h.Warn(err)
-	}
 }

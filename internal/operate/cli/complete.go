@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +23,8 @@ const (
 // suggest returns what may stand for an argument that begins with begun. args are those before it.
 type suggest func(ctx context.Context, c *control.Client, args []string, begun string) ([]string, error)
 
-// suggestions are the words of a command's usage that the shell completes.
+// suggestions are the words of a command's usage that the shell completes. A word that means something else elsewhere
+// has the name of its group before it.
 var suggestions = map[string]suggest{
 	"OWNER":           owners,
 	"OWNER/WORKER":    workerNames,
@@ -32,10 +35,15 @@ var suggestions = map[string]suggest{
 	"VERSION[@SHARE]": versions,
 	"ID":              letters,
 	"ID...":           letters,
+	"alias NAME":      aliases,
 }
 
-// completeArgs makes the shell complete the arguments of a command and of those below it, and their flags --owner and
-// --worker.
+// flagSuggestions are the flags that the shell completes.
+var flagSuggestions = map[string]suggest{
+	"owner": owners, "worker": workerNames, "version": versions, "to": replayTargets,
+}
+
+// completeArgs makes the shell complete the arguments and flags of a command and of those below it.
 func (e *env) completeArgs(c *cobra.Command) {
 	for _, below := range c.Commands() {
 		e.completeArgs(below)
@@ -50,10 +58,14 @@ func (e *env) completeArgs(c *cobra.Command) {
 			if len(args) >= len(words) && !strings.HasSuffix(word, "...") {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return e.complete(suggestions[word], args, begun)
+			of, known := suggestions[word]
+			if !known {
+				of = suggestions[c.Parent().Name()+" "+word]
+			}
+			return e.complete(of, args, begun)
 		}
 	}
-	for flag, of := range map[string]suggest{"owner": owners, "worker": workerNames} {
+	for flag, of := range flagSuggestions {
 		if c.Flags().Lookup(flag) != nil {
 			_ = c.RegisterFlagCompletionFunc(flag,
 				func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -74,7 +86,7 @@ func (e *env) complete(of suggest, args []string, begun string) (list []string, 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completeTime)
 	defer cancel()
-	_ = withFleet(ctx, e, func(c *control.Client) error {
+	_ = e.withFleet(ctx, func(c *control.Client) error {
 		list, err = of(ctx, c, args, begun)
 		return err
 	})
@@ -101,18 +113,64 @@ func workerNames(ctx context.Context, c *control.Client, _ []string, begun strin
 	return list, err
 }
 
-// versions suggests the versions and the aliases of the worker in the first argument.
-func versions(ctx context.Context, c *control.Client, args []string, begun string) (list []string, err error) {
-	if len(args) == 0 {
+// versionsIn are the versions of the worker in the arguments: after the kind of the event, for send.
+func versionsIn(ctx context.Context, c *control.Client, args []string) ([]control.Version, error) {
+	i := slices.IndexFunc(args, func(a string) bool { return strings.Contains(a, "/") })
+	if i < 0 {
 		return nil, nil
 	}
-	found, err := control.Ask(ctx, c, control.VersionsList, control.WorkerName{Worker: args[0]})
-	for _, v := range found.Versions {
+	found, err := control.Ask(ctx, c, control.VersionsList, control.WorkerName{Worker: args[i]})
+	return found.Versions, err
+}
+
+// versions suggests the versions and the aliases of the worker in the arguments.
+func versions(ctx context.Context, c *control.Client, args []string, begun string) (list []string, err error) {
+	found, err := versionsIn(ctx, c, args)
+	for _, v := range found {
 		for _, name := range append([]string{v.Version}, v.Aliases...) {
 			if strings.HasPrefix(name, begun) {
 				list = append(list, fmt.Sprintf("%s\t%s %s", name, stamped(v.DeployedAt), brief(v.Message)))
 			}
 		}
+	}
+	return list, err
+}
+
+// aliases suggests the aliases of the worker in the arguments.
+func aliases(ctx context.Context, c *control.Client, args []string, begun string) (list []string, err error) {
+	found, err := versionsIn(ctx, c, args)
+	for _, v := range found {
+		for _, name := range v.Aliases {
+			if strings.HasPrefix(name, begun) {
+				list = append(list, name+"\t"+v.Version)
+			}
+		}
+	}
+	return list, err
+}
+
+// replayTargets suggests the workers of the owner of the letter in the first argument, and after @ their versions.
+func replayTargets(ctx context.Context, c *control.Client, args []string, begun string) (list []string, err error) {
+	ids, err := letterIDs(args)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	l, err := control.Ask(ctx, c, control.DeadShow, control.LetterID{ID: ids[0]})
+	if err != nil {
+		return nil, err
+	}
+	worker, version, both := strings.Cut(begun, "@")
+	prefix := l.Owner + "/"
+	if !both {
+		names, err := workerNames(ctx, c, nil, prefix+worker)
+		for _, name := range names {
+			list = append(list, strings.TrimPrefix(name, prefix))
+		}
+		return list, err
+	}
+	names, err := versions(ctx, c, []string{prefix + cmp.Or(worker, l.Worker)}, version)
+	for _, name := range names {
+		list = append(list, worker+"@"+name)
 	}
 	return list, err
 }

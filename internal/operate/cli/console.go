@@ -29,10 +29,10 @@ func newConsoleCommand(e *env) *cobra.Command {
 			"control endpoints of the fleet with PINWHEEL_CONTROL_TOKEN, as other commands do. Who has the link may act.",
 		Example: "  pinwheel console\n  PINWHEEL_NATS_CONTEXT=production pinwheel console --addr 127.0.0.1:9000",
 	}, func(ctx context.Context, _ []string) error {
-		if err := refuseOwner(e, "the console"); err != nil {
+		if err := e.refuseOwner("the console"); err != nil {
 			return err
 		}
-		log, err := config.NewLogger(e.raw.err, e.cfg)
+		log, err := config.NewLogger(e.Raw.Err, e.cfg)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func newConsoleCommand(e *env) *cobra.Command {
 			return err
 		}
 		defer nc.Close()
-		fmt.Fprintf(e.out, "Console on http://%s/login#%s\n", s.Addr(), key)
+		fmt.Fprintf(e.Out, "Console on http://%s/login#%s\n", s.Addr(), key)
 		return s.Serve(ctx, nc)
 	})
 	c.Flags().StringVar(&addr, "addr", "", "`HOST:PORT` where it listens, in place of PINWHEEL_CONSOLE_ADDR (default "+consoleAddr+")")

@@ -15,16 +15,18 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-func newDeadCommand(e *env) *cobra.Command {
+// deadCommands are the commands about dead letters.
+type deadCommands struct{ *env }
+
+func (e deadCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "dead", Short: "List, show, edit, replay, export and remove dead letters; show how replays ended",
 		Long:    "Dead letters are the events that failed for good.",
 		Example: "  pinwheel dead replay --owner acme --worker webhook --since 2h",
-	}, newDeadLs(e), newDeadShow(e), newDeadEdit(e), newDeadReplay(e), newDeadReplays(e), newDeadRm(e), newDeadExport(
-		e), newDeadImport(e))
+	}, e.ls(), e.show(), e.edit(), e.replay(), e.replays(), e.rm(), e.export(), e.importing())
 }
 
-func newDeadLs(e *env) *cobra.Command {
+func (e deadCommands) ls() *cobra.Command {
 	var s selection
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -34,14 +36,14 @@ func newDeadLs(e *env) *cobra.Command {
 		if _, err := s.Parse(); err != nil {
 			return flagError(err)
 		}
-		return withFleet(ctx, e, func(c *control.Client) error { return listDead(ctx, e, c, s.Filter, asJSON) })
+		return e.withFleet(ctx, func(c *control.Client) error { return e.list(ctx, c, s.Filter, asJSON) })
 	})
 	s.flags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, without bodies")
 	return c
 }
 
-func newDeadShow(e *env) *cobra.Command {
+func (e deadCommands) show() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "show ID", Short: "Show everything about a dead letter", Args: cobra.ExactArgs(1),
@@ -51,13 +53,13 @@ func newDeadShow(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error { return showDead(ctx, e, c, ids[0], asJSON) })
+		return e.withFleet(ctx, func(c *control.Client) error { return e.print(ctx, c, ids[0], asJSON) })
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object, with the body")
 	return c
 }
 
-func newDeadReplay(e *env) *cobra.Command {
+func (e deadCommands) replay() *cobra.Command {
 	var s selection
 	var rate string
 	var r control.Replay
@@ -83,24 +85,24 @@ func newDeadReplay(e *env) *cobra.Command {
 		if r.MaxReplays < 1 {
 			return usage("--max-replays is %d: it is 1 or more; --force replays whatever was before", r.MaxReplays)
 		}
-		edit, err := ed.edit(c, e.in)
+		edit, err := ed.edit(c, e.In)
 		if err != nil {
 			return err
 		}
 		if r.Selection, err = s.selected(args); err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			if ed.editor {
 				if len(r.IDs) != 1 {
 					return usage("--editor edits one letter: name its id")
 				}
-				if edit.Body, err = editedBody(ctx, e, c, r.IDs[0]); err != nil {
+				if edit.Body, err = e.editedBody(ctx, c, r.IDs[0]); err != nil {
 					return err
 				}
 			}
 			r.Edit = editRequest(edit)
-			return act(ctx, e, c, control.DeadReplay, r, action{"replayed", s.DryRun}, asJSON)
+			return act(ctx, e.Terminal, c, control.DeadReplay, r, action{"replayed", s.DryRun}, asJSON)
 		})
 	})
 	s.flags(c)
@@ -115,7 +117,7 @@ func newDeadReplay(e *env) *cobra.Command {
 	return c
 }
 
-func newDeadRm(e *env) *cobra.Command {
+func (e deadCommands) rm() *cobra.Command {
 	var s selection
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -127,8 +129,8 @@ func newDeadRm(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
-			return act(ctx, e, c, control.DeadPurge, r, action{"removed", s.DryRun}, asJSON)
+		return e.withFleet(ctx, func(c *control.Client) error {
+			return act(ctx, e.Terminal, c, control.DeadPurge, r, action{"removed", s.DryRun}, asJSON)
 		})
 	})
 	s.flags(c)
@@ -142,29 +144,29 @@ func listsLetters(err error) error {
 	return hint(err, "'pinwheel dead ls' lists them, 'pinwheel dead replays ID' says how the replay of one ended")
 }
 
-func listDead(ctx context.Context, e *env, c *control.Client, f control.Filter, asJSON bool) error {
-	p, unreadable := e.list(asJSON, "ID", "FAILED", "WORKER", "KIND", "REASON", "ATTEMPTS", "REPLAYS", "MESSAGE"), 0
+func (e deadCommands) list(ctx context.Context, c *control.Client, f control.Filter, asJSON bool) error {
+	p, unreadable := e.List(asJSON, "ID", "FAILED", "WORKER", "KIND", "REASON", "ATTEMPTS", "REPLAYS", "MESSAGE"), 0
 	r := control.ListLetters{Filter: f}
 	err := everyPage(f.Limit, func(limit int) (int, bool, error) {
 		r.Limit = limit
 		page, err := control.Ask(ctx, c, control.DeadList, r)
 		unreadable += len(page.Unreadable)
 		for _, seq := range page.Unreadable {
-			fmt.Fprintf(e.err, "pinwheel: message %d: not a dead letter\n", seq)
+			fmt.Fprintf(e.Err, "pinwheel: message %d: not a dead letter\n", seq)
 		}
 		for _, l := range page.Letters {
-			err = cmp.Or(err, p.add(l, letterCells(l)...))
+			err = cmp.Or(err, p.Add(l, letterCells(l)...))
 		}
 		r.After = page.Next
 		return len(page.Letters) + len(page.Unreadable), page.Next != 0, err
 	})
-	if err = errors.Join(err, p.end()); err == nil && unreadable > 0 {
+	if err = errors.Join(err, p.End()); err == nil && unreadable > 0 {
 		return silent(exitFailure)
 	}
 	return err
 }
 
-func showDead(ctx context.Context, e *env, c *control.Client, id uint64, asJSON bool) error {
+func (e deadCommands) print(ctx context.Context, c *control.Client, id uint64, asJSON bool) error {
 	j, err := control.WholeLetter(ctx, c, id)
 	if err != nil {
 		return listsLetters(err)
@@ -174,9 +176,9 @@ func showDead(ctx context.Context, e *env, c *control.Client, id uint64, asJSON 
 	case err != nil:
 		return err
 	case asJSON:
-		return e.object(l.JSON(true))
+		return e.Object(l.JSON(true))
 	}
-	return e.printLetter(l, cameOf(ctx, c, l))
+	return printLetter(e.Terminal, l, cameOf(ctx, c, l))
 }
 
 // cameOf finds the replay that ended with a letter, or nil. What is not known of it is left out.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
@@ -21,16 +22,16 @@ type action struct {
 
 // act starts a job that acts on letters, and follows it to its end. It prints the result for each letter, and the
 // totals. If the command is interrupted, it cancels the job.
-func act[Q any](ctx context.Context, e *env, c *control.Client, start control.Endpoint[Q, control.Job], r Q, a action,
-	asJSON bool) error {
+func act[Q any](ctx context.Context, t *terminal.Terminal, c *control.Client, start control.Endpoint[Q, control.Job],
+	r Q, a action, asJSON bool) error {
 	j, err := control.Ask(ctx, c, start, r)
 	if err != nil {
 		return listsLetters(err)
 	}
-	p := &progress{e: e, verb: a.verb, asJSON: asJSON, live: config.IsTerminal(e.out) && !asJSON}
+	p := &progress{to: t, verb: a.verb, asJSON: asJSON, live: config.IsTerminal(t.Out) && !asJSON}
 	j, err = control.FollowJob(ctx, c, j, func(l control.JobLetter, now control.Job, skipped int) {
 		if skipped > 0 {
-			fmt.Fprintf(e.err, "pinwheel: %s before this one are not listed\n", counted(skipped, "letter"))
+			fmt.Fprintf(t.Err, "pinwheel: %s before this one are not listed\n", counted(skipped, "letter"))
 		}
 		step := deadletter.Progress{Letter: l.Letter(), Counts: now.Counts}
 		if l.Error != "" {
@@ -40,7 +41,7 @@ func act[Q any](ctx context.Context, e *env, c *control.Client, start control.En
 	})
 	p.clear()
 	if !asJSON {
-		fmt.Fprintln(e.out, summary(a, j.Counts))
+		fmt.Fprintln(t.Out, summary(a, j.Counts))
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -71,7 +72,7 @@ func summary(a action, t deadletter.Counts) string {
 
 // progress prints the result for each letter, one line each. On a terminal it also shows a last line with the progress.
 type progress struct {
-	e            *env
+	to           *terminal.Terminal
 	verb         string
 	asJSON, live bool
 	shown        int // letters in the progress line
@@ -85,9 +86,9 @@ func (p *progress) step(s deadletter.Progress) {
 	}
 	p.clear()
 	if s.Err != nil {
-		fmt.Fprintln(p.e.err, "pinwheel:", s.Err.Error())
+		fmt.Fprintln(p.to.Err, "pinwheel:", s.Err.Error())
 	} else {
-		fmt.Fprintln(p.e.out, about(s.Letter))
+		fmt.Fprintln(p.to.Out, about(s.Letter))
 	}
 	p.tell(s.Counts.Done+s.Counts.Failed, s.Counts.Total)
 }
@@ -106,13 +107,13 @@ func (p *progress) tell(n, total int) {
 	if took := now.Sub(p.begun); took > time.Second {
 		text += fmt.Sprintf(", %.0f/s", float64(n)/took.Seconds())
 	}
-	_, _ = io.WriteString(p.e.out, text)
+	_, _ = io.WriteString(p.to.Out, text)
 }
 
 // clear removes the progress line.
 func (p *progress) clear() {
 	if p.shown > 0 {
-		_, _ = io.WriteString(p.e.raw.out, "\r\x1b[K")
+		_, _ = io.WriteString(p.to.Raw.Out, "\r\x1b[K")
 		p.shown = 0
 	}
 }
@@ -126,5 +127,5 @@ func (p *progress) json(s deadletter.Progress) {
 	if s.Err != nil {
 		line.Error = s.Err.Error()
 	}
-	_ = json.NewEncoder(p.e.out).Encode(line) // writing to a closed pipe ends the process
+	_ = json.NewEncoder(p.to.Out).Encode(line) // writing to a closed pipe ends the process
 }

@@ -1,20 +1,17 @@
 package cli
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
@@ -77,7 +74,7 @@ func (ed *editing) edit(c *cobra.Command, stdin io.Reader) (edit events.Edit, er
 	return edit, nil
 }
 
-func newDeadEdit(e *env) *cobra.Command {
+func (e deadCommands) edit() *cobra.Command {
 	var ed editing
 	var c *cobra.Command
 	c = e.command(cobra.Command{
@@ -90,13 +87,13 @@ func newDeadEdit(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		edit, err := ed.edit(c, e.in)
+		edit, err := ed.edit(c, e.In)
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			if ed.editor || edit.Empty() {
-				if edit.Body, err = editedBody(ctx, e, c, ids[0]); err != nil {
+				if edit.Body, err = e.editedBody(ctx, c, ids[0]); err != nil {
 					return err
 				}
 			}
@@ -106,9 +103,9 @@ func newDeadEdit(e *env) *cobra.Command {
 			case err != nil:
 				return listsLetters(err)
 			case changed.Was == changed.ID:
-				_, err = fmt.Fprintf(e.out, "%d stays as it is: nothing was changed\n", changed.ID)
+				err = e.Say("%d stays as it is: nothing was changed", changed.ID)
 			default:
-				_, err = fmt.Fprintf(e.out, "%d is %d now\n", changed.Was, changed.ID)
+				err = e.Say("%d is %d now", changed.Was, changed.ID)
 			}
 			return err
 		})
@@ -123,7 +120,7 @@ func editRequest(d events.Edit) control.Edit {
 }
 
 // editedBody lets the user change the body of a letter in an editor.
-func editedBody(ctx context.Context, e *env, c *control.Client, id uint64) ([]byte, error) {
+func (e deadCommands) editedBody(ctx context.Context, c *control.Client, id uint64) ([]byte, error) {
 	j, err := control.WholeLetter(ctx, c, id)
 	if err != nil {
 		return nil, listsLetters(err)
@@ -132,34 +129,9 @@ func editedBody(ctx context.Context, e *env, c *control.Client, id uint64) ([]by
 	if err != nil {
 		return nil, err
 	}
-	return e.editBody(ctx, l.Body)
-}
-
-// editBody lets the user change body in an editor.
-func (e *env) editBody(ctx context.Context, body []byte) (edited []byte, err error) {
-	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
-	if editor == "" {
-		return nil, usage("VISUAL and EDITOR are empty: set one, or say by flags what to change")
+	body, err := e.Edit(ctx, l.Body)
+	if errors.Is(err, terminal.ErrNoEditor) {
+		return nil, usage("%w", err)
 	}
-	dir, err := os.MkdirTemp("", "pinwheel-*")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	path := filepath.Join(dir, "body")
-	if err := os.WriteFile(path, body, 0o600); err != nil {
-		return nil, err
-	}
-	// The editor variable often contains arguments, as in "code --wait".
-	//nolint:gosec // the editor is the choice of the person at the terminal
-	run := exec.CommandContext(ctx, "/bin/sh", "-c", editor+` "$1"`, "sh", path)
-	run.Stdin, run.Stdout, run.Stderr = e.in, e.raw.out, e.raw.err
-	if err := run.Run(); err != nil {
-		return nil, fmt.Errorf("editor %q: %w", editor, err)
-	}
-	edited, err = os.ReadFile(path)
-	if !bytes.HasSuffix(body, []byte("\n")) { // editors add a line break at the end
-		edited = bytes.TrimSuffix(edited, []byte("\n"))
-	}
-	return edited, err
+	return body, err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
-func newDeadExport(e *env) *cobra.Command {
+func (e deadCommands) export() *cobra.Command {
 	var s selection
 	var file string
 	c := e.command(cobra.Command{
@@ -30,8 +30,8 @@ func newDeadExport(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return exportTo(e, file, func(w io.Writer, each func(deadletter.Progress)) (t deadletter.Counts, err error) {
-			err = withFleet(ctx, e, func(c *control.Client) error {
+		return e.exportTo(file, func(w io.Writer, each func(deadletter.Progress)) (t deadletter.Counts, err error) {
+			err = e.withFleet(ctx, func(c *control.Client) error {
 				t, err = exportLetters(ctx, c, sel, w, each)
 				return err
 			})
@@ -44,9 +44,9 @@ func newDeadExport(e *env) *cobra.Command {
 }
 
 // exportTo calls export with the file to write, and prints how far it is.
-func exportTo(e *env, file string,
+func (e deadCommands) exportTo(file string,
 	export func(io.Writer, func(deadletter.Progress)) (deadletter.Counts, error)) (err error) {
-	out := e.data()
+	out := e.Data()
 	if file != "-" {
 		f, err := createPrivate(file)
 		if err != nil {
@@ -56,17 +56,17 @@ func exportTo(e *env, file string,
 		out = f
 	}
 	w := bufio.NewWriter(out)
-	p := &progress{e: e, verb: "exported", live: file != "-" && config.IsTerminal(e.out)}
+	p := &progress{to: e.Terminal, verb: "exported", live: file != "-" && config.IsTerminal(e.Out)}
 	t, err := export(w, func(s deadletter.Progress) {
 		p.clear()
 		if s.Err != nil {
-			fmt.Fprintln(e.err, "pinwheel:", s.Err)
+			fmt.Fprintln(e.Err, "pinwheel:", s.Err)
 		}
 		p.tell(s.Counts.Done+s.Counts.Failed, s.Counts.Total)
 	})
 	p.clear()
 	err = errors.Join(err, w.Flush())
-	fmt.Fprintln(e.err, summary(action{verb: "exported"}, t))
+	fmt.Fprintln(e.Err, summary(action{verb: "exported"}, t))
 	if err == nil && t.Failed > 0 {
 		return silent(exitFailure)
 	}

@@ -16,14 +16,14 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-func newDeadImport(e *env) *cobra.Command {
+func (e deadCommands) importing() *cobra.Command {
 	return e.command(cobra.Command{
 		Use: "import [FILE]", Short: "Store exported dead letters again", Args: cobra.MaximumNArgs(1),
 		Long: "Stores the letters of an export, from stdin without FILE, except those that are there already. You can run it again after an\n" +
 			"interruption. A letter that was replayed or removed meanwhile comes back.",
 		Example: "  pinwheel dead import acme.ndjson",
 	}, func(ctx context.Context, args []string) error {
-		in := e.in
+		in := e.In
 		if len(args) > 0 && args[0] != "-" {
 			f, err := os.Open(args[0])
 			if err != nil {
@@ -32,7 +32,7 @@ func newDeadImport(e *env) *cobra.Command {
 			defer func() { _ = f.Close() }()
 			in = f
 		}
-		return importDead(ctx, e, in)
+		return e.importFrom(ctx, in)
 	})
 }
 
@@ -44,32 +44,32 @@ const (
 
 // importing is an import by the owner API.
 type importing struct {
-	e  *env
-	c  *control.Client
-	up upload
-	t  deadletter.ImportCounts
+	owner string
+	c     *control.Client
+	up    upload
+	t     deadletter.ImportCounts
 
 	body        bytes.Buffer
 	letters     int
 	first, last int // lines of the body
 }
 
-// importDead stores the letters of in. The fleet's user restores them as they were; an owner has them checked.
-func importDead(ctx context.Context, e *env, in io.Reader) error {
-	i := &importing{e: e}
-	err := withFleet(ctx, e, func(c *control.Client) (err error) {
+// importFrom stores the letters of in. The fleet's user restores them as they were; an owner has them checked.
+func (e deadCommands) importFrom(ctx context.Context, in io.Reader) error {
+	i := &importing{owner: e.cfg.Owner}
+	err := e.withFleet(ctx, func(c *control.Client) (err error) {
 		if c.Restores() {
 			i.t, err = control.Restore(ctx, c, in)
 			return err
 		}
-		if i.up, err = openUpload(e, e.cfg.Owner); err != nil {
+		if i.up, err = e.openUpload(i.owner); err != nil {
 			return err
 		}
 		defer i.up.close()
 		i.c = c
 		return i.all(ctx, in)
 	})
-	fmt.Fprintf(e.out, "%d imported, %d were there already\n", i.t.Stored, i.t.There)
+	fmt.Fprintf(e.Out, "%d imported, %d were there already\n", i.t.Stored, i.t.There)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w after line %d; the same command goes on with the others", ctx.Err(), i.t.Line)
 	}
@@ -80,7 +80,7 @@ func importDead(ctx context.Context, e *env, in io.Reader) error {
 func (i *importing) all(ctx context.Context, in io.Reader) error {
 	for l, err := range deadletter.Lines(ctx, in, &i.t.Line) {
 		if err == nil {
-			if err = l.ImportFor(i.e.cfg.Owner); err != nil {
+			if err = l.ImportFor(i.owner); err != nil {
 				err = fmt.Errorf("line %d: %w", i.t.Line, err)
 			}
 		}
@@ -131,10 +131,10 @@ func (i *importing) flush(ctx context.Context) error {
 	if i.letters == 0 {
 		return nil
 	}
-	body, err := i.up.body(ctx, i.e.cfg.Owner, i.body.Bytes())
+	body, err := i.up.body(ctx, i.owner, i.body.Bytes())
 	if err == nil {
 		var done control.ImportedLetters
-		done, err = control.Import(ctx, i.c, control.ImportLetters{Owner: i.e.cfg.Owner, Body: body})
+		done, err = control.Import(ctx, i.c, control.ImportLetters{Owner: i.owner, Body: body})
 		i.t.Stored += done.Stored
 		i.t.There += done.There
 	}

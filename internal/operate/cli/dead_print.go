@@ -10,6 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 )
 
 // letterCells is a letter in a list.
@@ -37,8 +38,8 @@ func brief(s string) string {
 }
 
 // printLetter prints l, and the replay that it came from, if that is known.
-func (e *env) printLetter(l *events.DeadLetter, from *deadletter.Replayed) error {
-	t := e.table()
+func printLetter(to *terminal.Terminal, l *events.DeadLetter, from *deadletter.Replayed) error {
+	t := to.Table()
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(t, "%s\t%s\n", name, value)
@@ -75,13 +76,13 @@ func (e *env) printLetter(l *events.DeadLetter, from *deadletter.Replayed) error
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if err := e.printHistory(l.History); err != nil {
+	if err := printHistory(to, l.History); err != nil {
 		return err
 	}
 	if stack := strings.TrimRight(l.Failure.Stack, "\n"); stack != "" {
-		fmt.Fprintf(e.out, "\n%s\n", stack)
+		fmt.Fprintf(to.Out, "\n%s\n", stack)
 	}
-	return e.printBody(l.Body)
+	return printBody(to, l.Body)
 }
 
 // maybeStamped formats t, or returns "" for the zero time.
@@ -93,11 +94,11 @@ func maybeStamped(t time.Time) string {
 }
 
 // printHistory prints the runs that failed.
-func (e *env) printHistory(runs []events.FailedRun) error {
+func printHistory(to *terminal.Terminal, runs []events.FailedRun) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	t := e.table()
+	t := to.Table()
 	fmt.Fprintln(t, "\nRUN\tFAILED\tREASON\tNODE\tMESSAGE")
 	for _, r := range runs {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", r.Attempt, stamped(r.At), brief(string(r.Reason)), r.Node, brief(r.Message))
@@ -108,16 +109,16 @@ func (e *env) printHistory(runs []events.FailedRun) error {
 // maxShownBody is the largest body that is shown, in bytes. --json prints a body of any size.
 const maxShownBody = 4 << 10
 
-func (e *env) printBody(body []byte) (err error) {
+func printBody(to *terminal.Terminal, body []byte) (err error) {
 	switch {
 	case len(body) == 0:
-		_, err = fmt.Fprintln(e.out, "\nno body")
+		_, err = fmt.Fprintln(to.Out, "\nno body")
 	case !utf8.Valid(body):
-		_, err = fmt.Fprintf(e.out, "\nbody of %d bytes that are not text; --json has them\n", len(body))
+		err = to.Say("\nbody of %d bytes that are not text; --json has them", len(body))
 	case len(body) > maxShownBody:
-		_, err = fmt.Fprintf(e.out, "\nbody of %d bytes; --json has it\n", len(body))
+		err = to.Say("\nbody of %d bytes; --json has it", len(body))
 	default:
-		_, err = fmt.Fprintf(e.out, "\n%s\n", strings.TrimRight(string(body), "\n"))
+		err = to.Say("\n%s", strings.TrimRight(string(body), "\n"))
 	}
 	return err
 }

@@ -10,13 +10,15 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 )
 
 // On a terminal the last line shows the progress. It is removed before a line about a letter is printed.
 func TestProgressOnATerminal(t *testing.T) {
 	t.Parallel()
 	var out, err bytes.Buffer
-	p := &progress{e: newEnv(nil, &out, &err, nil), verb: "replayed", live: true, begun: time.Now().Add(-2 * time.Second)}
+	p := &progress{to: terminal.New(nil, &out, &err), verb: "replayed", live: true,
+		begun: time.Now().Add(-2 * time.Second)}
 	letter := &events.DeadLetter{Seq: 7, Owner: "acme", Worker: "w", Kind: "task",
 		Failure: *events.NewFailure(events.ReasonCPU, "x", "")}
 	p.step(deadletter.Progress{Letter: letter, Counts: deadletter.Counts{Total: 100, Done: 20}})

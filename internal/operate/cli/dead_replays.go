@@ -10,7 +10,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-func newDeadReplays(e *env) *cobra.Command {
+func (e deadCommands) replays() *cobra.Command {
 	var r control.ReplayFilter
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -29,7 +29,7 @@ func newDeadReplays(e *env) *cobra.Command {
 				return err
 			}
 		}
-		return withFleet(ctx, e, func(c *control.Client) error { return listReplays(ctx, e, c, r, asJSON) })
+		return e.withFleet(ctx, func(c *control.Client) error { return e.listReplays(ctx, c, r, asJSON) })
 	})
 	flags := c.Flags()
 	flags.StringVar(&r.Owner, "owner", "", "only of this owner")
@@ -40,7 +40,7 @@ func newDeadReplays(e *env) *cobra.Command {
 	return c
 }
 
-func listReplays(ctx context.Context, e *env, c *control.Client, r control.ReplayFilter, asJSON bool) error {
+func (e deadCommands) listReplays(ctx context.Context, c *control.Client, r control.ReplayFilter, asJSON bool) error {
 	if r.Limit == 0 {
 		r.Limit = control.MaxReplays
 	}
@@ -49,25 +49,25 @@ func listReplays(ctx context.Context, e *env, c *control.Client, r control.Repla
 		return err
 	}
 	if list.Left > 0 {
-		fmt.Fprintf(e.err, "pinwheel: %d older ones are left out\n", list.Left)
+		fmt.Fprintf(e.Err, "pinwheel: %d older ones are left out\n", list.Left)
 	}
-	p, found := e.list(asJSON, "ID", "REPLAYED", "WORKER", "KIND", "EVENT", "STATE", "ENDED", "MESSAGE"), map[uint64]bool{}
+	p, found := e.List(asJSON, "ID", "REPLAYED", "WORKER", "KIND", "EVENT", "STATE", "ENDED", "MESSAGE"), map[uint64]bool{}
 	for _, one := range list.Replays {
 		found[one.Letter] = true
-		err := p.add(one, one.Letter, stamped(one.At), runBy(one), one.Kind, brief(one.EventID), became(one),
+		err := p.Add(one, one.Letter, stamped(one.At), runBy(one), one.Kind, brief(one.EventID), became(one),
 			maybeStamped(one.Ended), brief(one.Message))
 		if err != nil {
 			return err
 		}
 	}
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return err
 	}
 	missing := 0
 	for _, id := range r.IDs {
 		if !found[id] {
 			missing++
-			fmt.Fprintf(e.err, "pinwheel: no replay of dead letter %d is known%s\n", id, maybeThere(ctx, c, id))
+			fmt.Fprintf(e.Err, "pinwheel: no replay of dead letter %d is known%s\n", id, maybeThere(ctx, c, id))
 		}
 	}
 	if missing > 0 {

@@ -25,7 +25,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
-func newDeployCommand(e *env) *cobra.Command {
+// deployer is the command that deploys.
+type deployer struct{ *env }
+
+func (e deployer) root() *cobra.Command {
 	var req deploy.Request
 	var vars, queues []string
 	var share deployFlags
@@ -45,7 +48,7 @@ func newDeployCommand(e *env) *cobra.Command {
 			"  pinwheel deploy shop --owner acme --install",
 	}, func(ctx context.Context, args []string) (err error) {
 		req.Path = args[0]
-		if err := ownerOf(e, &req); err != nil {
+		if err := e.ownerOf(&req); err != nil {
 			return err
 		}
 		if err := checkDeploy(req); err != nil {
@@ -55,7 +58,7 @@ func newDeployCommand(e *env) *cobra.Command {
 			if len(req.Roots) > 0 {
 				return usage("--install does not go with --root: a package manager reads more of this machine than these directories")
 			}
-			if err := installPackages(ctx, req.Path, e.err); err != nil {
+			if err := installPackages(ctx, req.Path, e.Err); err != nil {
 				return err
 			}
 		}
@@ -147,7 +150,7 @@ func timeFor(b *bundle.Bundle) time.Duration {
 	return deployTimeout + time.Duration(b.Files.Total>>20)*time.Second
 }
 
-func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags) error {
+func (e deployer) deploy(ctx context.Context, req deploy.Request, share deployFlags) error {
 	all := ctx
 	b, err := bundle.Build(ctx, req.Path, req.Roots...)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +161,7 @@ func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeFor(b))
 	defer cancel()
-	printWarnings(e.err, b)
+	printWarnings(e.Err, b)
 	if err := checkVars(req.Vars, slices.Concat(b.Plain, req.Plain)); err != nil {
 		return err
 	}
@@ -166,7 +169,7 @@ func (e *env) deploy(ctx context.Context, req deploy.Request, share deployFlags)
 	if err := nameIt(&req); err != nil {
 		return err
 	}
-	return withFleet(all, e, func(c *control.Client) error { return deployer{e}.send(all, ctx, c, req, share) })
+	return e.withFleet(all, func(c *control.Client) error { return e.send(all, ctx, c, req, share) })
 }
 
 // send has the fleet check and store what this command has bundled. all is the context of the whole command, and ctx
@@ -178,7 +181,7 @@ func (e deployer) send(all, ctx context.Context, c *control.Client, req deploy.R
 	}
 	var up upload // none here
 	if !here {
-		if up, err = openUpload(e.env, req.Owner); err != nil {
+		if up, err = e.openUpload(req.Owner); err != nil {
 			return err
 		}
 		defer up.close()
@@ -187,12 +190,12 @@ func (e deployer) send(all, ctx context.Context, c *control.Client, req deploy.R
 	if err != nil {
 		return e.refused(req.Bundle.Source, placed(req, err))
 	}
-	tellFiles(e.err, files.Files, files.Bytes)
+	tellFiles(e.Err, files.Files, files.Bytes)
 	for _, line := range d.Output {
-		fmt.Fprintln(e.err, line)
+		fmt.Fprintln(e.Err, line)
 	}
 	for _, warning := range d.Warnings {
-		fmt.Fprintf(e.err, "warning: %s\n", warning)
+		fmt.Fprintf(e.Err, "warning: %s\n", warning)
 	}
 	return e.tellDeployed(all, c, d, share)
 }
@@ -214,9 +217,9 @@ func placed(req deploy.Request, err error) error {
 }
 
 // ownerOf sets the owner of a deploy: with PINWHEEL_OWNER it is that owner.
-func ownerOf(e *env, req *deploy.Request) error {
+func (e deployer) ownerOf(req *deploy.Request) error {
 	switch {
-	case !isOwner(e):
+	case !e.isOwner():
 		return nil
 	case req.Owner != "" && req.Owner != e.cfg.Owner:
 		return usage("--owner is %s, and PINWHEEL_OWNER says that this is owner %s", req.Owner, e.cfg.Owner)
@@ -258,23 +261,23 @@ func printWarnings(out io.Writer, b *bundle.Bundle) {
 
 // refused prints the author's mistakes without a prefix, so that editors find file, line and column at the start of a
 // line.
-func (e *env) refused(path string, err error) error {
+func (e deployer) refused(path string, err error) error {
 	var source *bundle.SourceError
 	var refused *deploy.RefusedError
 	var faults []bundle.Diagnostic
 	switch {
 	case errors.As(err, &source):
-		fmt.Fprintln(e.err, source)
+		fmt.Fprintln(e.Err, source)
 		faults = source.Diagnostics
 	case errors.As(err, &refused):
 		text, fault := refusal(path, refused)
-		fmt.Fprintln(e.err, text)
+		fmt.Fprintln(e.Err, text)
 		faults = []bundle.Diagnostic{fault}
 	default:
 		return err
 	}
 	if inActions() {
-		annotate(e.err, faults)
+		annotate(e.Err, faults)
 	}
 	return silent(exitFailure)
 }

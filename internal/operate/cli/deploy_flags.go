@@ -117,9 +117,6 @@ func inWorkspace(file string) string {
 	return file
 }
 
-// deployer is the environment of commands that change or show deployments.
-type deployer struct{ *env }
-
 // deployedJSON is what deploy, promote, rollback and alias print with --json.
 type deployedJSON struct {
 	Worker     string             `json:"worker"`
@@ -141,19 +138,19 @@ func (e deployer) tellDeployed(ctx context.Context, c *control.Client, d control
 	name := fmt.Sprintf("%s version %s (%s)", d.Worker, d.Version, kindList(d.Handlers))
 	switch {
 	case share.asJSON && (share.dryRun || share.uploadOnly):
-		return e.object(told)
+		return e.Object(told)
 	case share.dryRun && d.Deployment.Number > 0 && d.Deployment.PercentOf(d.Version) == 100:
-		return e.say("unchanged %s; nothing is stored", name)
+		return e.Say("unchanged %s; nothing is stored", name)
 	case share.dryRun:
-		return e.say("would deploy %s; nothing is stored", name)
+		return e.Say("would deploy %s; nothing is stored", name)
 	case share.uploadOnly && d.Stored:
-		return e.say("uploaded %s; 'pinwheel promote %s %d' makes it active", name, d.Worker, d.Number)
+		return e.Say("uploaded %s; 'pinwheel promote %s %d' makes it active", name, d.Worker, d.Number)
 	case share.uploadOnly:
-		return e.say("unchanged %s; it is stored already", name)
+		return e.Say("unchanged %s; it is stored already", name)
 	}
 	taken, err := c.Await(ctx, d.Worker, d.Deployment)
 	if err != nil {
-		fmt.Fprintf(e.err, "pinwheel: %s is stored, but %v\n", d.Worker, err)
+		fmt.Fprintf(e.Err, "pinwheel: %s is stored, but %v\n", d.Worker, err)
 	}
 	told.Active, told.Processes = taken.Counts()
 	if !share.asJSON {
@@ -161,7 +158,7 @@ func (e deployer) tellDeployed(ctx context.Context, c *control.Client, d control
 		if !d.Stored && !d.Changed {
 			what = "unchanged"
 		}
-		if err := e.say("%s %s%s, %s", what, name, shareText(d.Deployment, d.Version), taken); err != nil {
+		if err := e.Say("%s %s%s, %s", what, name, shareText(d.Deployment, d.Version), taken); err != nil {
 			return err
 		}
 	}
@@ -171,7 +168,7 @@ func (e deployer) tellDeployed(ctx context.Context, c *control.Client, d control
 		}
 	}
 	if share.asJSON {
-		if err := e.object(told); err != nil {
+		if err := e.Object(told); err != nil {
 			return err
 		}
 	}
@@ -179,12 +176,6 @@ func (e deployer) tellDeployed(ctx context.Context, c *control.Client, d control
 		return silent(exitGuard)
 	}
 	return nil
-}
-
-// say prints a line.
-func (e deployer) say(format string, args ...any) error {
-	_, err := fmt.Fprintf(e.out, format+"\n", args...)
-	return err
 }
 
 // shareText is the share of a version, when it has not everything.
@@ -232,11 +223,11 @@ func (e deployer) followRollout(ctx context.Context, c *control.Client, target s
 		}
 		switch last := d.Split[len(d.Split)-1]; d.Rollout.State {
 		case workers.RolloutRunning:
-			err = e.say("%s: %s has %v %%", target, last.Version, last.Percent)
+			err = e.Say("%s: %s has %v %%", target, last.Version, last.Percent)
 		case workers.RolloutDone:
-			err = e.say("%s: %s has everything", target, last.Version)
+			err = e.Say("%s: %s has everything", target, last.Version)
 		case workers.RolloutRolledBack:
-			err = e.say("%s: %s has everything again: %s", target, d.Base(), d.Rollout.Reason)
+			err = e.Say("%s: %s has everything again: %s", target, d.Base(), d.Rollout.Reason)
 		}
 		if err != nil {
 			return d, err

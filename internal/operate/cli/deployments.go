@@ -15,13 +15,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-func newDeploymentsCommand(e *env) *cobra.Command {
+// deploymentCommands are the commands that change or show deployments.
+type deploymentCommands struct{ *env }
+
+func (e deploymentCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "deployments", Short: "List which versions of a worker were active", Example: "  pinwheel deployments ls acme/webhook",
-	}, newDeploymentsLs(e))
+	}, e.ls())
 }
 
-func newDeploymentsLs(e *env) *cobra.Command {
+func (e deploymentCommands) ls() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls OWNER/WORKER", Short: "List the deployments of a worker, the one in effect first", Args: cobra.ExactArgs(1),
@@ -32,7 +35,7 @@ func newDeploymentsLs(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			d, err := control.Ask(ctx, c, control.DeploymentsList, name)
 			if err != nil {
 				return listsThem(err)
@@ -40,11 +43,11 @@ func newDeploymentsLs(e *env) *cobra.Command {
 			if !asJSON {
 				slices.Reverse(d.Deployments)
 			}
-			p := e.list(asJSON, "NUMBER", "VERSIONS", "AT", "BY", "MESSAGE")
+			p := e.List(asJSON, "NUMBER", "VERSIONS", "AT", "BY", "MESSAGE")
 			for _, d := range d.Deployments {
-				err = cmp.Or(err, p.add(d, d.Number, splitText(d), stamped(d.At), d.By, noteText(d)))
+				err = cmp.Or(err, p.Add(d, d.Number, splitText(d), stamped(d.At), d.By, noteText(d)))
 			}
-			return errors.Join(err, p.end())
+			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, the oldest deployment first")
@@ -97,7 +100,7 @@ func (c *changeFlags) note() (control.Note, error) {
 	return control.Note{By: whoAmI(), Message: c.message}, nil
 }
 
-func newPromoteCommand(e *env) *cobra.Command {
+func (e deploymentCommands) promote() *cobra.Command {
 	var flags changeFlags
 	force := false
 	c := flags.add(e.command(cobra.Command{
@@ -127,7 +130,7 @@ func newPromoteCommand(e *env) *cobra.Command {
 	return c
 }
 
-func newRollbackCommand(e *env) *cobra.Command {
+func (e deploymentCommands) rollback() *cobra.Command {
 	var flags changeFlags
 	force := false
 	c := flags.add(e.command(cobra.Command{
@@ -153,13 +156,13 @@ func newRollbackCommand(e *env) *cobra.Command {
 	return c
 }
 
-func newAliasCommand(e *env) *cobra.Command {
+func (e deploymentCommands) alias() *cobra.Command {
 	return group(cobra.Command{
 		Use: "alias", Short: "Name versions, so that events can ask for them by that name", Example: "  pinwheel alias set acme/webhook staging 13",
-	}, newAliasSet(e), newAliasRm(e))
+	}, e.setAlias(), e.removeAlias())
 }
 
-func newAliasSet(e *env) *cobra.Command {
+func (e deploymentCommands) setAlias() *cobra.Command {
 	asJSON := false
 	c := e.command(cobra.Command{
 		Use: "set OWNER/WORKER NAME VERSION", Short: "Name a version", Args: cobra.ExactArgs(3),
@@ -176,7 +179,7 @@ func newAliasSet(e *env) *cobra.Command {
 	return c
 }
 
-func newAliasRm(e *env) *cobra.Command {
+func (e deploymentCommands) removeAlias() *cobra.Command {
 	asJSON := false
 	c := e.command(cobra.Command{
 		Use: "rm OWNER/WORKER NAME", Short: "Remove the name of a version", Args: cobra.ExactArgs(2),
@@ -193,33 +196,33 @@ func newAliasRm(e *env) *cobra.Command {
 }
 
 // redeploy changes the deployment of a worker and waits until that is in effect.
-func redeploy[Q any](ctx context.Context, e *env, change control.Endpoint[Q, control.Redeployed], r Q,
+func redeploy[Q any](ctx context.Context, e deploymentCommands, change control.Endpoint[Q, control.Redeployed], r Q,
 	of control.WorkerName, done string, asJSON bool) error {
 	if _, err := target(of.Worker); err != nil {
 		return err
 	}
-	return withFleet(ctx, e, func(c *control.Client) error {
+	return e.withFleet(ctx, func(c *control.Client) error {
 		changed, err := control.Ask(ctx, c, change, r)
 		if err != nil {
 			return listsThem(err)
 		}
 		taken, err := c.Await(ctx, of.Worker, changed.Deployment)
 		if err != nil {
-			fmt.Fprintf(e.err, "pinwheel: the deployment of %s is stored, but %v\n", of.Worker, err)
+			fmt.Fprintf(e.Err, "pinwheel: the deployment of %s is stored, but %v\n", of.Worker, err)
 		}
-		return deployer{e}.tellRedeployed(of.Worker, done, changed.Deployment, changed.Changed, taken, asJSON)
+		return e.tellRedeployed(of.Worker, done, changed, taken, asJSON)
 	})
 }
 
-func (e deployer) tellRedeployed(target, done string, d workers.Deployment, changed bool, taken *control.Activation,
+func (e deploymentCommands) tellRedeployed(target, done string, r control.Redeployed, taken *control.Activation,
 	asJSON bool) error {
 	if asJSON {
-		told := deployedJSON{Worker: target, Changed: changed, Deployment: d}
+		told := deployedJSON{Worker: target, Changed: r.Changed, Deployment: r.Deployment}
 		told.Active, told.Processes = taken.Counts()
-		return e.object(told)
+		return e.Object(told)
 	}
-	if !changed {
+	if !r.Changed {
 		done = "unchanged"
 	}
-	return e.say("%s %s: %s, %s", done, target, splitText(d), taken)
+	return e.Say("%s %s: %s, %s", done, target, splitText(r.Deployment), taken)
 }

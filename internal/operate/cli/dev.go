@@ -67,7 +67,7 @@ func newDevCommand(e *env) *cobra.Command {
 		if err := cfg.Validate(); err != nil {
 			return usage("--nats-port is %d: it is 1 to 65535, or -1 for a free one", port)
 		}
-		log, err := config.NewLogger(e.raw.err, cfg)
+		log, err := config.NewLogger(e.Raw.Err, cfg)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func newDevCommand(e *env) *cobra.Command {
 		if cfg.LogLevel == "info" {
 			log = log.Level(zerolog.WarnLevel)
 		}
-		return runDev(ctx, cfg, log, &lockedWriter{w: e.out}, paths, given, roots...)
+		return runDev(ctx, cfg, log, &lockedWriter{w: e.Out}, paths, given, roots...)
 	})
 	c.Flags().StringArrayVar(&vars, "var", nil, "`NAME=VALUE`: env.NAME is the string VALUE in all of them; may be repeated")
 	c.Flags().StringArrayVar(&plain, "plain", nil, "`NAME` of a --var that looks like a secret and is none; may be repeated")

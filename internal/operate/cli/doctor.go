@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/doctor"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
@@ -35,10 +36,10 @@ func newDoctorCommand(e *env) *cobra.Command {
 			"2 when a promise is broken, or NATS cannot be reached.",
 		Example: "  pinwheel doctor --json | jq 'select(.level != \"ok\")'",
 	}, func(ctx context.Context, _ []string) error {
-		if err := refuseOwner(e, "doctor"); err != nil { // an owner's user may not ask JetStream
+		if err := e.refuseOwner("doctor"); err != nil { // an owner's user may not ask JetStream
 			return err
 		}
-		return e.printLines(examine(ctx, e.cfg, e.version, progress), asJSON)
+		return printLines(e.Terminal, examine(ctx, e.cfg, e.version, progress), asJSON)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	c.Flags().DurationVar(&progress, "progress", doctorProgress, "how long lanes with waiting events are watched")
@@ -65,19 +66,18 @@ func examine(ctx context.Context, cfg config.Config, version string, progress ti
 	})
 }
 
-func (e *env) printLines(lines []doctor.Line, asJSON bool) error {
+func printLines(to *terminal.Terminal, lines []doctor.Line, asJSON bool) error {
+	encoder := json.NewEncoder(to.Out)
 	for _, l := range lines {
 		if asJSON {
-			text, err := json.Marshal(l)
-			if err != nil {
+			if err := encoder.Encode(l); err != nil {
 				return err
 			}
-			fmt.Fprintln(e.out, string(text))
 			continue
 		}
-		fmt.Fprintf(e.out, "%-4s  %-12s  %s\n", l.Level, l.Check, l.Text)
+		fmt.Fprintf(to.Out, "%-4s  %-12s  %s\n", l.Level, l.Check, l.Text)
 		if l.Do != "" {
-			fmt.Fprintf(e.out, "%20s→ %s\n", "", l.Do)
+			fmt.Fprintf(to.Out, "%20s→ %s\n", "", l.Do)
 		}
 	}
 	switch doctor.Worst(lines) {

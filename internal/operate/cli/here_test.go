@@ -84,3 +84,30 @@ func TestCompletion(t *testing.T) {
 	r := f.Pinwheel("__complete", "dead", "show", "")
 	require.Contains(t, r.Out, "1\tacme/w exception: Error: no\n", r.Err)
 }
+
+// The shell completes flags that name versions, the names of versions, and where letters can be replayed.
+func TestCompletionOfVersionsAndTargets(t *testing.T) {
+	t.Parallel()
+	f := fleettest.Start(t)
+	path := filepath.Join(t.TempDir(), "w.js")
+	require.NoError(t, os.WriteFile(path, []byte(`export default { task() { throw new Error("no") } }`), 0o600))
+	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json",
+		[]byte(`{"retries": {"maxAttempts": 1}}`), 0o600))
+	f.Deploy(t, path, "--owner", "acme")
+	f.Deploy(t, path, "--owner", "acme", "--name", "other")
+	f.Deploy(t, path, "--owner", "beta")
+	require.Zero(t, f.Pinwheel("alias", "set", "acme/w", "staging", "1").Code)
+	f.Pinwheel("send", "task", "acme/w")
+	for want, args := range map[string][]string{
+		`^1-[0-9a-f]{12}\t.*\nstaging\t.*\n:4\n$`: {"workers", "show", "acme/w", "--version", ""},
+		`^staging\t.*\n:4\n$`:                     {"send", "task", "acme/w", "--version", "st"},
+		`^staging\t1-[0-9a-f]{12}\n:4\n$`:         {"alias", "rm", "acme/w", ""},
+		`^other\nw\n:4\n$`:                        {"dead", "replay", "1", "--to", ""},
+		`^w@1-[0-9a-f]{12}\t.*\n:4\n$`:            {"dead", "replay", "1", "--to", "w@1"},
+		`^@1-[0-9a-f]{12}\t.*\n@staging\t.*\n:4`:  {"dead", "replay", "1", "--to", "@"},
+		`^:4\n$`:                                  {"dead", "replay", "--to", ""},
+	} {
+		r := f.Pinwheel(append([]string{"__complete"}, args...)...)
+		require.Regexp(t, want, r.Out, "%v: %s", args, r.Err)
+	}
+}

@@ -4,34 +4,26 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
-	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
-func newKVCommand(e *env) *cobra.Command {
+// kvCommands are the commands about KV namespaces.
+type kvCommands struct{ storeCommands }
+
+func (e kvCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "kv", Short: "Read and change the keys and values of KV bindings",
 		Long: "Reads and changes what workers keep in KV namespaces. A worker that binds {\"kv\": {\"CACHE\": \"cache\"}} uses the namespace cache of its\n" +
 			"owner. Changes are recorded with their keys, without values: see 'pinwheel audit'.",
 		Example: "  pinwheel kv ls acme/cache --prefix user:\n  pinwheel kv get acme/cache user:42",
-	}, newKVLs(e), newKVGet(e), newKVPut(e), newKVRm(e))
-}
-
-// withKeys calls f with the namespace of the first argument.
-func withKeys(ctx context.Context, e *env, args []string, f func(*control.Client, namespace) error) error {
-	return withStore(ctx, e, args[0], "namespace", f)
+	}, e.ls(), e.get(), e.put(), e.rm())
 }
 
 // key names a key of a namespace.
@@ -39,31 +31,32 @@ func (n namespace) key(key string) control.OwnerKey {
 	return control.OwnerKey{Owner: n.owner, Namespace: n.name, Key: key}
 }
 
-func newKVLs(e *env) *cobra.Command {
+func (e kvCommands) ls() *cobra.Command {
 	var prefix string
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls OWNER/NAMESPACE", Short: "List keys, sorted by bytes", Args: cobra.ExactArgs(1),
 		Example: "  pinwheel kv ls acme/cache --prefix user:",
 	}, func(ctx context.Context, args []string) error {
-		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
-			p := e.list(asJSON, "KEY", "EXPIRES", "METADATA")
+		return e.with(ctx, args[0], func(c *control.Client, n namespace) error {
+			p := e.List(asJSON, "KEY", "EXPIRES", "METADATA")
 			r := control.ListKeys{Owner: n.owner, Namespace: n.name, Prefix: prefix}
-			err := everyPage(0, func(limit int) (int, bool, error) {
+			return printPages(p, keyCells, func(limit int) ([]bindings.Key, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.KVList, r)
-				for _, k := range page.Keys {
-					err = cmp.Or(err, p.add(k, quoted(k.Name), stampedOrNone(expiryOf(k)), cmp.Or(brief(string(k.Metadata)), "-")))
-				}
 				r.After = page.Next
-				return len(page.Keys), page.Next != "", err
+				return page.Keys, page.Next != "", err
 			})
-			return errors.Join(err, p.end())
 		})
 	})
 	c.Flags().StringVar(&prefix, "prefix", "", "only keys that begin with it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
+}
+
+// keyCells is a key in a list.
+func keyCells(k bindings.Key) []any {
+	return []any{quoted(k.Name), stampedOrNone(expiryOf(k)), cmp.Or(brief(string(k.Metadata)), "-")}
 }
 
 // expiryOf is when a key is gone; zero = never.
@@ -74,7 +67,7 @@ func expiryOf(k bindings.Key) time.Time {
 	return time.Unix(k.Expiration, 0)
 }
 
-func newKVGet(e *env) *cobra.Command {
+func (e kvCommands) get() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "get OWNER/NAMESPACE KEY", Short: "Print the value of a key", Args: cobra.ExactArgs(2),
@@ -82,33 +75,22 @@ func newKVGet(e *env) *cobra.Command {
 			"Exit code 1: the key is not there.",
 		Example: "  pinwheel kv get acme/cache user:42",
 	}, func(ctx context.Context, args []string) error {
-		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
+		return e.with(ctx, args[0], func(c *control.Client, n namespace) error {
 			v, err := control.Value(ctx, c, n.key(args[1]))
 			switch {
 			case err != nil:
 				return err
 			case asJSON:
-				return printValueJSON(e, args[1], v)
+				return e.printJSON(args[1], v)
 			}
-			return printValue(e, v.Data)
+			return e.printValue(v.Data)
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object: key, metadata, and value (text) or base64 (bytes that are no text)")
 	return c
 }
 
-// printValue prints a value, which a worker has written. A terminal does not get its control characters.
-func printValue(e *env, data []byte) error {
-	if config.IsTerminal(e.out) {
-		if !utf8.Valid(data) {
-			return fmt.Errorf("the value has %d bytes that are no text: write them to a file with > FILE, or use --json", len(data))
-		}
-	}
-	_, err := e.data().Write(data)
-	return err
-}
-
-func printValueJSON(e *env, key string, v *bindings.Value) error {
+func (e kvCommands) printJSON(key string, v *bindings.Value) error {
 	shown := struct {
 		Key      string          `json:"key"`
 		Value    *string         `json:"value,omitempty"`
@@ -120,7 +102,7 @@ func printValueJSON(e *env, key string, v *bindings.Value) error {
 	} else {
 		shown.Base64 = v.Data
 	}
-	return e.object(shown)
+	return e.Object(shown)
 }
 
 // valueFlags say where kv put has the value from, and what it stores with it.
@@ -130,7 +112,7 @@ type valueFlags struct {
 	asJSON                bool
 }
 
-func newKVPut(e *env) *cobra.Command {
+func (e kvCommands) put() *cobra.Command {
 	var f valueFlags
 	var c *cobra.Command
 	c = e.command(cobra.Command{
@@ -146,11 +128,11 @@ func newKVPut(e *env) *cobra.Command {
 		case f.metadata != "" && !json.Valid([]byte(f.metadata)):
 			return usage("--metadata is no JSON")
 		}
-		data, err := f.read(e, c)
+		data, err := f.read(e.Terminal, c)
 		if err != nil {
 			return err
 		}
-		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
+		return e.with(ctx, args[0], func(c *control.Client, n namespace) error {
 			r := control.PutValue{OwnerKey: n.key(args[1]), TTL: int64(f.ttl / time.Second)}
 			if f.metadata != "" {
 				r.Metadata = json.RawMessage(f.metadata)
@@ -158,7 +140,7 @@ func newKVPut(e *env) *cobra.Command {
 			if c.FitsRequest(data) {
 				r.Value = data
 			} else {
-				body, err := storeBody(ctx, e, c, n.owner, data)
+				body, err := e.storeBody(ctx, c, n.owner, data)
 				if err != nil {
 					return err
 				}
@@ -167,7 +149,7 @@ func newKVPut(e *env) *cobra.Command {
 			if _, err := control.Ask(ctx, c, control.KVPut, r); err != nil {
 				return err
 			}
-			return printDone(e, f.asJSON, "set", "namespace", n, args[1], uint64(len(data)))
+			return e.printDone(f.asJSON, "set", n, args[1], uint64(len(data)))
 		})
 	})
 	fl := c.Flags()
@@ -179,62 +161,27 @@ func newKVPut(e *env) *cobra.Command {
 	return c
 }
 
-func (f *valueFlags) read(e *env, c *cobra.Command) ([]byte, error) {
+func (f *valueFlags) read(t *terminal.Terminal, c *cobra.Command) ([]byte, error) {
 	if c.Flags().Changed("value") {
 		return []byte(f.value), nil
 	}
-	return readInput(e, f.file, "value", bindings.MaxValue)
+	return t.ReadFile(f.file, "value", bindings.MaxValue)
 }
 
-// readInput reads a file, or standard input if there is no name. what is what it is, of at most most bytes.
-func readInput(e *env, name, what string, most int) ([]byte, error) {
-	in := e.in
-	if name != "" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }()
-		in = file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
-	if err == nil && len(data) > most {
-		err = fmt.Errorf("the %s has more than %d bytes", what, most)
-	}
-	return data, err
-}
-
-func newKVRm(e *env) *cobra.Command {
+func (e kvCommands) rm() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER/NAMESPACE KEY", Short: "Remove a key", Args: cobra.ExactArgs(2),
 		Long: "Removes a key with its value. Exit code 1: the key is not there.", Example: "  pinwheel kv rm acme/cache user:42",
 	}, func(ctx context.Context, args []string) error {
-		return withKeys(ctx, e, args, func(c *control.Client, n namespace) error {
+		return e.with(ctx, args[0], func(c *control.Client, n namespace) error {
 			was, err := control.Ask(ctx, c, control.KVRemove, n.key(args[1]))
 			if err != nil {
 				return err
 			}
-			return printDone(e, asJSON, "removed", "namespace", n, args[1], uint64(was.Bytes))
+			return e.printDone(asJSON, "removed", n, args[1], uint64(was.Bytes))
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
-}
-
-// quoted shows a key, which a worker has written: in quotes if it is not plain.
-func quoted(key string) string {
-	if q := strconv.Quote(key); q[1:len(q)-1] != key || strings.ContainsRune(key, ' ') {
-		return q
-	}
-	return key
-}
-
-// printDone says what was done with a key. what is what its store is: namespace or bucket.
-func printDone(e *env, asJSON bool, verb, what string, n namespace, key string, size uint64) error {
-	if asJSON {
-		return e.object(map[string]any{"owner": n.owner, what: n.name, "key": key, "bytes": size, "done": verb})
-	}
-	_, err := fmt.Fprintf(e.out, "%s %s of %s, %d bytes\n", verb, quoted(key), n, size)
-	return err
 }

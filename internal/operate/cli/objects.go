@@ -18,18 +18,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
-func newObjectsCommand(e *env) *cobra.Command {
+// objectCommands are the commands about buckets of objects.
+type objectCommands struct{ storeCommands }
+
+func (e objectCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "objects", Short: "Read and change the objects of objects bindings",
 		Long: "Reads and changes what workers keep in buckets of objects. A worker that binds {\"objects\": {\"FILES\": \"files\"}} uses the bucket files of\n" +
 			"its owner. Changes are recorded with their keys, without data: see 'pinwheel audit'.",
 		Example: "  pinwheel objects ls acme/files --prefix img/\n  pinwheel objects get acme/files img/logo.png --file logo.png",
-	}, newObjectsLs(e), newObjectsGet(e), newObjectsPut(e), newObjectsRm(e))
-}
-
-// withObjects calls f with the bucket of the first argument.
-func withObjects(ctx context.Context, e *env, args []string, f func(*control.Client, namespace) error) error {
-	return withStore(ctx, e, args[0], "bucket", f)
+	}, e.ls(), e.get(), e.put(), e.rm())
 }
 
 // object names an object of a bucket.
@@ -37,26 +35,22 @@ func (n namespace) object(key string) control.OwnerObject {
 	return control.OwnerObject{Owner: n.owner, Bucket: n.name, Key: key}
 }
 
-func newObjectsLs(e *env) *cobra.Command {
+func (e objectCommands) ls() *cobra.Command {
 	var prefix string
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls OWNER/BUCKET", Short: "List objects, sorted by the bytes of their keys", Args: cobra.ExactArgs(1),
 		Example: "  pinwheel objects ls acme/files --prefix img/",
 	}, func(ctx context.Context, args []string) error {
-		return withObjects(ctx, e, args, func(c *control.Client, b namespace) error {
-			p := e.list(asJSON, "KEY", "BYTES", "UPLOADED", "TYPE")
+		return e.with(ctx, args[0], func(c *control.Client, b namespace) error {
+			p := e.List(asJSON, "KEY", "BYTES", "UPLOADED", "TYPE")
 			r := control.ListObjects{Owner: b.owner, Bucket: b.name, Prefix: prefix}
-			err := everyPage(0, func(limit int) (int, bool, error) {
+			return printPages(p, objectCells, func(limit int) ([]*bindings.Object, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.ObjectsList, r)
-				for _, o := range page.Objects {
-					err = cmp.Or(err, p.add(o, quoted(o.Key), o.Size, stamped(o.Uploaded), cmp.Or(brief(o.ContentType), "-")))
-				}
 				r.After = page.Next
-				return len(page.Objects), page.Next != "", err
+				return page.Objects, page.Next != "", err
 			})
-			return errors.Join(err, p.end())
 		})
 	})
 	c.Flags().StringVar(&prefix, "prefix", "", "only objects whose keys begin with it")
@@ -64,7 +58,12 @@ func newObjectsLs(e *env) *cobra.Command {
 	return c
 }
 
-func newObjectsGet(e *env) *cobra.Command {
+// objectCells is an object in a list.
+func objectCells(o *bindings.Object) []any {
+	return []any{quoted(o.Key), o.Size, stamped(o.Uploaded), cmp.Or(brief(o.ContentType), "-")}
+}
+
+func (e objectCommands) get() *cobra.Command {
 	var file string
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -76,18 +75,18 @@ func newObjectsGet(e *env) *cobra.Command {
 		if file != "" && asJSON {
 			return usage("--file gets the data, and --json prints none: one of them is enough")
 		}
-		return withObjects(ctx, e, args, func(c *control.Client, b namespace) error {
+		return e.with(ctx, args[0], func(c *control.Client, b namespace) error {
 			name := b.object(args[1])
 			o, err := control.Object(ctx, c, name)
 			switch {
 			case err != nil:
 				return err
 			case asJSON:
-				return e.object(o)
+				return e.Object(o)
 			case file != "":
 				return writeFile(file, func(w io.Writer) error { return control.CopyObject(ctx, c, name, o, w) })
-			case !config.IsTerminal(e.out):
-				return control.CopyObject(ctx, c, name, o, e.data())
+			case !config.IsTerminal(e.Out):
+				return control.CopyObject(ctx, c, name, o, e.Data())
 			case o.Size > maxShown:
 				return fmt.Errorf("the object has %d bytes, too many for a terminal: write them to a file with --file", o.Size)
 			}
@@ -95,7 +94,7 @@ func newObjectsGet(e *env) *cobra.Command {
 			if err := control.CopyObject(ctx, c, name, o, &data); err != nil {
 				return err
 			}
-			return printValue(e, data.Bytes())
+			return e.printValue(data.Bytes())
 		})
 	})
 	c.Flags().StringVar(&file, "file", "", "file to write the data to. One that is there is replaced when all data has come")
@@ -129,7 +128,7 @@ type objectFlags struct {
 	asJSON            bool
 }
 
-func newObjectsPut(e *env) *cobra.Command {
+func (e objectCommands) put() *cobra.Command {
 	var f objectFlags
 	c := e.command(cobra.Command{
 		Use: "put OWNER/BUCKET KEY", Short: "Store an object", Args: cobra.ExactArgs(2),
@@ -141,12 +140,12 @@ func newObjectsPut(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		data, err := readInput(e, f.file, "data", bindings.MaxObject)
+		data, err := e.ReadFile(f.file, "data", bindings.MaxObject)
 		if err != nil {
 			return err
 		}
-		return withObjects(ctx, e, args, func(c *control.Client, b namespace) error {
-			body, err := storeBody(ctx, e, c, b.owner, data)
+		return e.with(ctx, args[0], func(c *control.Client, b namespace) error {
+			body, err := e.storeBody(ctx, c, b.owner, data)
 			if err != nil {
 				return err
 			}
@@ -154,7 +153,7 @@ func newObjectsPut(e *env) *cobra.Command {
 			if _, err := control.Ask(ctx, c, control.ObjectsPut, r); err != nil {
 				return err
 			}
-			return printDone(e, f.asJSON, "stored", "bucket", b, o.Key, uint64(len(data)))
+			return e.printDone(f.asJSON, "stored", b, o.Key, uint64(len(data)))
 		})
 	})
 	fl := c.Flags()
@@ -186,18 +185,18 @@ func (f *objectFlags) object(key string) (*bindings.Object, error) {
 	return o, nil
 }
 
-func newObjectsRm(e *env) *cobra.Command {
+func (e objectCommands) rm() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER/BUCKET KEY", Short: "Remove an object", Args: cobra.ExactArgs(2),
 		Long: "Removes an object with its data. Exit code 1: the object is not there.", Example: "  pinwheel objects rm acme/files img/logo.png",
 	}, func(ctx context.Context, args []string) error {
-		return withObjects(ctx, e, args, func(c *control.Client, b namespace) error {
+		return e.with(ctx, args[0], func(c *control.Client, b namespace) error {
 			was, err := control.Ask(ctx, c, control.ObjectsRemove, b.object(args[1]))
 			if err != nil {
 				return err
 			}
-			return printDone(e, asJSON, "removed", "bucket", b, args[1], was.Bytes)
+			return e.printDone(asJSON, "removed", b, args[1], was.Bytes)
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")

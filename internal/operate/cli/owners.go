@@ -18,31 +18,35 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
-func newOwnersCommand(e *env) *cobra.Command {
+// ownerCommands are the commands about owners.
+type ownerCommands struct{ *env }
+
+func (e ownerCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "owners", Short: "Set what owners may have", Example: "  pinwheel owners set acme --weight 2 --max-running 20",
-	}, newOwnersLs(e), newOwnersSet(e), newOwnersRm(e))
+	}, e.ls(), e.set(), e.rm())
 }
 
-func newOwnersLs(e *env) *cobra.Command {
+func (e ownerCommands) ls() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls", Short: "List the owners that have a policy of their own", Args: cobra.NoArgs, Example: "  pinwheel owners ls",
 		Long: "Lists the owners that have a policy, and what it sets. Everything else, and every other owner, follows the fleet's configuration.",
 	}, func(ctx context.Context, _ []string) error {
-		if err := refuseOwner(e, "this command"); err != nil {
+		if err := e.refuseOwner("this command"); err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			all, err := control.Ask(ctx, c, control.OwnersList, control.None{})
 			if err != nil {
 				return err
 			}
-			return printPolicies(e, all.Owners, asJSON)
+			return printPolicies(e.Terminal, all.Owners, asJSON)
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
@@ -55,7 +59,7 @@ type policyFlags struct {
 	cpu, wall time.Duration
 }
 
-func newOwnersSet(e *env) *cobra.Command {
+func (e ownerCommands) set() *cobra.Command {
 	var f policyFlags
 	var c *cobra.Command
 	c = e.command(cobra.Command{
@@ -75,20 +79,20 @@ func newOwnersSet(e *env) *cobra.Command {
 		if err := f.p.Validate(); err != nil {
 			return usage("%w", err)
 		}
-		if err := refuseOwner(e, "this command"); err != nil {
+		if err := e.refuseOwner("this command"); err != nil {
 			return err
 		}
 		policy, err := f.named(c)
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			r := control.SetOwner{OwnerName: control.OwnerName{Owner: args[0]}, Policy: policy}
 			p, err := control.Ask(ctx, c, control.OwnersSet, r)
 			if err != nil {
 				return err
 			}
-			return printPolicies(e, map[string]workers.Policy{args[0]: p.Policy}, false)
+			return printPolicies(e.Terminal, map[string]workers.Policy{args[0]: p.Policy}, false)
 		})
 	})
 	f.flags(c.Flags())
@@ -195,7 +199,7 @@ func given(list []string) []string {
 	return slices.DeleteFunc(list, func(text string) bool { return text == "" })
 }
 
-func newOwnersRm(e *env) *cobra.Command {
+func (e ownerCommands) rm() *cobra.Command {
 	var data, yes bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER", Short: "Remove the policy of an owner, or its data", Args: cobra.ExactArgs(1),
@@ -207,22 +211,19 @@ func newOwnersRm(e *env) *cobra.Command {
 		if err := events.CheckName("owner", args[0]); err != nil {
 			return usage("%w", err)
 		}
-		if data && !yes && !config.IsTerminal(e.in) {
+		if data && !yes && !config.IsTerminal(e.In) {
 			return usage("--data removes everything that the workers of %s have stored: confirm it with --yes", args[0])
 		}
-		return removeOwner(ctx, e, args[0], data, yes)
+		return e.remove(ctx, args[0], data, yes)
 	})
 	c.Flags().BoolVar(&data, "data", false, "remove what its workers have stored by bindings, too")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return c
 }
 
-func removeOwner(ctx context.Context, e *env, owner string, data, yes bool) error {
-	if err := refuseOwner(e, "this command"); err != nil {
-		return err
-	}
-	return withFleet(ctx, e, func(c *control.Client) error {
-		d, err := e.remote.Data(ctx, owner, int64(e.cfg.OwnerKVBytes))
+func (e ownerCommands) remove(ctx context.Context, owner string, data, yes bool) error {
+	return e.withRemote(ctx, func(c *control.Client, r *control.Remote) error {
+		d, err := r.Data(ctx, owner, int64(e.cfg.OwnerKVBytes))
 		if err != nil {
 			return err
 		}
@@ -230,13 +231,13 @@ func removeOwner(ctx context.Context, e *env, owner string, data, yes bool) erro
 		if err != nil {
 			return err
 		}
-		if data && len(streams) > 0 && !yes && !e.asks(fmt.Sprintf("remove all data of %s? %s", owner, storedText(streams))) {
+		if data && len(streams) > 0 && !yes && !e.Asks(fmt.Sprintf("remove all data of %s? %s", owner, storedText(streams))) {
 			return errors.New("nothing is removed")
 		}
 		if _, err := control.Ask(ctx, c, control.OwnersRemove, control.OwnerName{Owner: owner}); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(e.out, "%s has what the fleet's configuration says\n", owner); err != nil || len(streams) == 0 {
+		if _, err := fmt.Fprintf(e.Out, "%s has what the fleet's configuration says\n", owner); err != nil || len(streams) == 0 {
 			return err
 		}
 		text := "its data stays (--data removes it)"
@@ -244,11 +245,10 @@ func removeOwner(ctx context.Context, e *env, owner string, data, yes bool) erro
 			if err := d.Remove(ctx); err != nil {
 				return err
 			}
-			record(ctx, e, "owners.rm", owner, map[string]any{"owner": owner, "all": true}) // no process removes the data
+			e.record(ctx, r, "owners.rm", owner, map[string]any{"owner": owner, "all": true}) // no process removes the data
 			text = "removed its data"
 		}
-		_, err = fmt.Fprintf(e.out, "%s: %s\n", text, storedText(streams))
-		return err
+		return e.Say("%s: %s", text, storedText(streams))
 	})
 }
 
@@ -261,8 +261,8 @@ func storedText(streams []bindings.Stored) string {
 	return l.String()
 }
 
-func printPolicies(e *env, all map[string]workers.Policy, asJSON bool) error {
-	l := e.list(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP",
+func printPolicies(to *terminal.Terminal, all map[string]workers.Policy, asJSON bool) error {
+	l := to.List(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP",
 		"DEPLOYS", "HOSTS", "CEILINGS")
 	n := func(v int) string {
 		if v == 0 {
@@ -276,14 +276,14 @@ func printPolicies(e *env, all map[string]workers.Policy, asJSON bool) error {
 			Owner string `json:"owner"`
 			workers.Policy
 		}{owner, p}
-		err := l.add(one, owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), callLimits(p), n(p.MaxIsolates),
+		err := l.Add(one, owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), callLimits(p), n(p.MaxIsolates),
 			n(p.HeapMB),
 			cmp.Or(p.Group, "-"), deployBounds(p), cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings))
 		if err != nil {
 			return err
 		}
 	}
-	return l.end()
+	return l.End()
 }
 
 // fleetShare describes what the owner may use in all processes together.

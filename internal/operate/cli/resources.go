@@ -5,20 +5,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
 )
 
-func newResourcesCommand(e *env) *cobra.Command {
+// resourceCommands are the commands about what the fleet stores.
+type resourceCommands struct{ *env }
+
+func (e resourceCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "resources", Short: "Change sizes, ages and copies of what the fleet stores", Example: "  pinwheel resources apply",
-	}, newResourcesApply(e))
+	}, e.apply())
 }
 
-func newResourcesApply(e *env) *cobra.Command {
+func (e resourceCommands) apply() *cobra.Command {
 	var yes, dryRun, asJSON bool
 	c := e.command(cobra.Command{
 		Use: "apply", Short: "Make the fleet's streams, consumers and buckets what this environment says", Args: cobra.NoArgs,
@@ -31,15 +33,16 @@ func newResourcesApply(e *env) *cobra.Command {
 		if yes && dryRun {
 			return usage("--yes and --dry-run exclude each other")
 		}
-		if _, err := e.connect(ctx); err != nil {
-			return err
-		}
-		defer e.remote.NC.Close()
-		list, err := inventory.PlanChanges(ctx, e.remote.NC, e.cfg)
+		r, err := e.connect(ctx)
 		if err != nil {
 			return err
 		}
-		if err := printChanges(e, list, asJSON); err != nil {
+		defer r.Close()
+		list, err := inventory.PlanChanges(ctx, r.NC, e.cfg)
+		if err != nil {
+			return err
+		}
+		if err := e.printChanges(list, asJSON); err != nil {
 			return err
 		}
 		switch {
@@ -48,10 +51,10 @@ func newResourcesApply(e *env) *cobra.Command {
 		case !yes:
 			return usage("nothing was changed: --yes makes these changes")
 		}
-		if err := inventory.ApplyChanges(ctx, e.remote.NC, e.cfg); err != nil {
+		if err := inventory.ApplyChanges(ctx, r.NC, e.cfg); err != nil {
 			return err
 		}
-		record(ctx, e, "resources.apply", "", map[string]any{"changes": list})
+		e.record(ctx, r, "resources.apply", "", map[string]any{"changes": list})
 		return nil
 	})
 	c.Flags().BoolVar(&yes, "yes", false, "make the changes")
@@ -60,30 +63,30 @@ func newResourcesApply(e *env) *cobra.Command {
 	return c
 }
 
-func printChanges(e *env, list []inventory.Change, asJSON bool) error {
+func (e resourceCommands) printChanges(list []inventory.Change, asJSON bool) error {
 	if asJSON {
+		lines := json.NewEncoder(e.Out)
 		for _, c := range list {
-			text, err := json.Marshal(c)
-			if err != nil {
+			if err := lines.Encode(c); err != nil {
 				return err
 			}
-			fmt.Fprintln(e.out, string(text))
 		}
 		return nil
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(e.err, "pinwheel: nothing differs")
+		fmt.Fprintln(e.Err, "pinwheel: nothing differs")
 		return nil
 	}
-	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RESOURCE\tFIELD\tNOW\tWANTED\tVARIABLE\tLOST")
+	l := e.List(false, "RESOURCE", "FIELD", "NOW", "WANTED", "VARIABLE", "LOST")
 	for _, c := range list {
 		lost := cmp.Or(c.Lost, "nothing")
 		if c.Final {
 			lost = "JetStream cannot change it in place: save the content and delete the resource"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Resource, c.Field, cmp.Or(c.Now, "-"), cmp.Or(c.Wanted, "-"),
-			cmp.Or(c.Variable, "-"), lost)
+		err := l.Add(c, c.Resource, c.Field, cmp.Or(c.Now, "-"), cmp.Or(c.Wanted, "-"), cmp.Or(c.Variable, "-"), lost)
+		if err != nil {
+			return err
+		}
 	}
-	return w.Flush()
+	return l.End()
 }

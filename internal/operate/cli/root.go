@@ -9,45 +9,27 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
 )
 
 // env is the environment of a command.
 type env struct {
-	in       io.Reader
-	out, err io.Writer // what is written to them is printable: see config.Printable
-	raw      rawOutput
-	version  string
-	load     func() (config.Config, error)
-
-	cfg    config.Config   // of commands that are marked needsConfig
-	remote *control.Remote // the fleet, when the command has connected
-	parsed bool            // the command line is valid: later errors are not about it
-
-	natsErr atomic.Pointer[error] // the last error that NATS reported
-}
-
-// rawOutput is where a command writes what must not be changed: data for programs and files, what it draws itself, and
-// messages of the logger, which makes them printable itself.
-type rawOutput struct{ out, err io.Writer }
-
-// data is where a command writes data that a worker or its client made, and nothing else. A terminal gets it printable.
-func (e *env) data() io.Writer {
-	if config.IsTerminal(e.raw.out) {
-		return e.out
-	}
-	return e.raw.out
+	*terminal.Terminal
+	connection
+	version string
+	load    func() (config.Config, error)
+	parsed  bool // the command line is valid: later errors are not about it
 }
 
 func newEnv(in io.Reader, out, err io.Writer, load func() (config.Config, error)) *env {
-	return &env{in: in, out: config.Printable(out), err: config.Printable(err), raw: rawOutput{out, err}, load: load}
+	t := terminal.New(in, out, err)
+	return &env{Terminal: t, connection: connection{warnings: t.Err}, load: load}
 }
 
 // Main runs the pinwheel command with the configuration from the environment. It returns the exit code.
@@ -93,11 +75,11 @@ func (e *env) complain(cmd *cobra.Command, err error) {
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimSpace(line); line != "" {
-			fmt.Fprintln(e.err, "pinwheel: "+line)
+			fmt.Fprintln(e.Err, "pinwheel: "+line)
 		}
 	}
 	if exitCode(err) == exitUsage {
-		fmt.Fprintf(e.err, "pinwheel: see '%s'\n", cmp.Or(ee.see, cmd.CommandPath()+" --help"))
+		fmt.Fprintf(e.Err, "pinwheel: see '%s'\n", cmp.Or(ee.see, cmd.CommandPath()+" --help"))
 	}
 }
 
@@ -124,17 +106,19 @@ func newRoot(e *env) *cobra.Command {
 			return nil
 		},
 	}
-	root.SetIn(e.in)
-	root.SetOut(e.out)
-	root.SetErr(e.err)
+	root.SetIn(e.In)
+	root.SetOut(e.Out)
+	root.SetErr(e.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
+	deployments := deploymentCommands{e}
 	root.AddCommand(
 		newDevCommand(e), newServeCommand(e),
-		newDeployCommand(e), newVersionsCommand(e), newDeploymentsCommand(e), newPromoteCommand(e), newRollbackCommand(e),
-		newAliasCommand(e),
-		newWorkersCommand(e), newOwnersCommand(e), newKVCommand(e), newObjectsCommand(e), newSecretsCommand(e),
-		newSendCommand(e), newTailCommand(e), newTopCommand(e), newDeadCommand(e), newSchedulesCommand(e), newAuditCommand(e),
-		newResourcesCommand(e),
+		deployer{e}.root(), versionCommands{e}.root(), deployments.root(), deployments.promote(), deployments.rollback(),
+		deployments.alias(),
+		workerCommands{e}.root(), ownerCommands{e}.root(), kvCommands{storeCommands{e, "namespace"}}.root(),
+		objectCommands{storeCommands{e, "bucket"}}.root(), secretCommands{e}.root(),
+		newSendCommand(e), newTailCommand(e), newTopCommand(e), deadCommands{e}.root(), scheduleCommands{e}.root(),
+		newAuditCommand(e), resourceCommands{e}.root(),
 		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e),
 		newEnvironmentTopic(),
 	)
@@ -169,7 +153,7 @@ func newVersionCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Example: "  pinwheel version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(e.out, "pinwheel "+e.version)
+			_, err := fmt.Fprintln(e.Out, "pinwheel "+e.version)
 			return err
 		},
 	}

@@ -3,21 +3,25 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-func newSchedulesCommand(e *env) *cobra.Command {
+// scheduleCommands are the commands about schedules and delayed events.
+type scheduleCommands struct{ *env }
+
+func (e scheduleCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "schedules", Short: "List schedules and delayed events, pause and cancel them", Example: "  pinwheel schedules ls --owner acme",
-	}, newSchedulesLs(e), newSchedulesWaiting(e), newSchedulesCancel(e), newSchedulesPause(e), newSchedulesResume(e))
+	}, e.ls(), e.waiting(), e.cancel(), e.pause(), e.resume())
 }
 
-func newSchedulesLs(e *env) *cobra.Command {
+func (e scheduleCommands) ls() *cobra.Command {
 	var owner string
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -27,20 +31,15 @@ func newSchedulesLs(e *env) *cobra.Command {
 		if err := control.CheckName("owner", owner); err != nil {
 			return flagError(err)
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
-			p := e.list(asJSON, "WORKER", "NAME", "SCHEDULE", "LAST", "NEXT")
+		return e.withFleet(ctx, func(c *control.Client) error {
+			p := e.List(asJSON, "WORKER", "NAME", "SCHEDULE", "LAST", "NEXT")
 			r := control.ListWorkers{Owner: owner}
-			err := everyPage(0, func(limit int) (int, bool, error) {
+			return printPages(p, scheduleCells, func(limit int) ([]control.Schedule, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.SchedulesList, r)
-				for _, s := range page.Schedules {
-					err = cmp.Or(err, p.add(s, s.Owner+"/"+s.Worker, s.Name, scheduleText(s.Schedule), stampedOrNone(s.Last),
-						nextText(s)))
-				}
 				r.After = page.Next
-				return len(page.Schedules), page.Next != "", err
+				return page.Schedules, page.Next != "", err
 			})
-			return errors.Join(err, p.end())
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
@@ -48,7 +47,12 @@ func newSchedulesLs(e *env) *cobra.Command {
 	return c
 }
 
-func newSchedulesWaiting(e *env) *cobra.Command {
+// scheduleCells is a schedule in a list.
+func scheduleCells(s control.Schedule) []any {
+	return []any{s.Owner + "/" + s.Worker, s.Name, scheduleText(s.Schedule), stampedOrNone(s.Last), nextText(s)}
+}
+
+func (e scheduleCommands) waiting() *cobra.Command {
 	var owner, worker string
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -61,19 +65,15 @@ func newSchedulesWaiting(e *env) *cobra.Command {
 		if err := cmp.Or(control.CheckName("owner", owner), control.CheckName("worker", worker)); err != nil {
 			return flagError(err)
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
-			p := e.list(asJSON, "AT", "WORKER", "KIND", "ATTEMPT", "ID")
+		return e.withFleet(ctx, func(c *control.Client) error {
+			p := e.List(asJSON, "AT", "WORKER", "KIND", "ATTEMPT", "ID")
 			r := control.ListWaiting{Owner: owner, Worker: worker}
-			err := everyPage(0, func(limit int) (int, bool, error) {
+			return printPages(p, waitingCells, func(limit int) ([]control.WaitingEvent, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.SchedulesWaiting, r)
-				for _, w := range page.Events {
-					err = cmp.Or(err, p.add(w, stamped(w.At), w.Owner+"/"+w.Worker, w.Kind, w.Attempt, w.ID))
-				}
 				r.After = page.Next
-				return len(page.Events), page.Next != 0, err
+				return page.Events, page.Next != 0, err
 			})
-			return errors.Join(err, p.end())
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only those of this owner")
@@ -82,7 +82,12 @@ func newSchedulesWaiting(e *env) *cobra.Command {
 	return c
 }
 
-func newSchedulesCancel(e *env) *cobra.Command {
+// waitingCells is an event in a list of those that wait for their time.
+func waitingCells(w control.WaitingEvent) []any {
+	return []any{stamped(w.At), w.Owner + "/" + w.Worker, w.Kind, w.Attempt, w.ID}
+}
+
+func (e scheduleCommands) cancel() *cobra.Command {
 	return e.command(cobra.Command{
 		Use: "cancel OWNER/WORKER EVENT-ID", Short: "Cancel an event that waits for its time", Args: cobra.ExactArgs(2),
 		Long:    "Cancels an event that waits for its time. It will not run, and no one is notified. The exit code is 1 when no event with this id waits.",
@@ -92,47 +97,71 @@ func newSchedulesCancel(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			n, err := control.Ask(ctx, c, control.SchedulesCancel, control.CancelWaiting{Worker: name.Worker, ID: args[1]})
 			if err == nil && n.Cancelled == 0 {
 				err = fmt.Errorf("no event %q of %s waits for its time; 'pinwheel schedules waiting' lists those that do", args[1], args[0])
 			}
 			if err == nil {
-				_, err = fmt.Fprintf(e.out, "cancelled %d\n", n.Cancelled)
+				err = e.Say("cancelled %d", n.Cancelled)
 			}
 			return err
 		})
 	})
 }
 
-func newSchedulesPause(e *env) *cobra.Command {
-	return e.scheduleChange(cobra.Command{
+func (e scheduleCommands) pause() *cobra.Command {
+	return e.change(cobra.Command{
 		Use: "pause OWNER/WORKER NAME", Short: "Keep a schedule from ticking until it is resumed",
 		Example: "  pinwheel schedules pause acme/daily-report night",
 	}, "paused", control.SchedulesPause)
 }
 
-func newSchedulesResume(e *env) *cobra.Command {
-	return e.scheduleChange(cobra.Command{
+func (e scheduleCommands) resume() *cobra.Command {
+	return e.change(cobra.Command{
 		Use: "resume OWNER/WORKER NAME", Short: "Let a paused schedule tick again; missed ticks do not run",
 		Example: "  pinwheel schedules resume acme/daily-report night",
 	}, "resumed", control.SchedulesResume)
 }
 
-func (e *env) scheduleChange(c cobra.Command, done string, change control.Endpoint[control.ScheduleName,
-	control.Schedule]) *cobra.Command {
+func (e scheduleCommands) change(c cobra.Command, done string,
+	change control.Endpoint[control.ScheduleName, control.Schedule]) *cobra.Command {
 	c.Args = cobra.ExactArgs(2)
 	return e.command(c, func(ctx context.Context, args []string) error {
 		name, err := target(args[0])
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			_, err := control.Ask(ctx, c, change, control.ScheduleName{Worker: name.Worker, Name: args[1]})
 			if err == nil {
-				_, err = fmt.Fprintf(e.out, "%s %s of %s\n", done, args[1], args[0])
+				err = e.Say("%s %s of %s", done, args[1], args[0])
 			}
 			return err
 		})
 	})
+}
+
+// nextText is the next tick of a schedule.
+func nextText(s control.Schedule) string {
+	if s.Paused {
+		return "paused"
+	}
+	return stampedOrNone(s.Next)
+}
+
+func stampedOrNone(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return stamped(t)
+}
+
+// scheduleText describes a schedule in a few words.
+func scheduleText(s workers.Schedule) string {
+	text := s.Cron
+	if s.TimeZone != "" {
+		text += " " + s.TimeZone
+	}
+	return fmt.Sprintf("%s, overlap %s, misfire %s", text, s.Overlap.OrDefault(), s.Misfire.OrDefault())
 }

@@ -7,29 +7,26 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-// secretsCommand has what the commands about secrets do.
-type secretsCommand struct{ *env }
+// secretCommands are the commands about secrets.
+type secretCommands struct{ *env }
 
-func newSecretsCommand(e *env) *cobra.Command {
-	s := secretsCommand{e}
+func (e secretCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "secrets", Short: "Set the secrets of workers",
 		Long: "Sets the secrets that workers name in their manifests (\"secrets\": [\"STRIPE_KEY\"]). A value is encrypted here, with age, to the\n" +
 			"public key of the fleet. Only processes that have PINWHEEL_SECRETS_KEY decrypt it. Nothing prints a value.",
 		Example: "  pinwheel secrets set acme/shop STRIPE_KEY < key.txt\n  pinwheel secrets ls acme",
-	}, newSecretsSet(s), newSecretsLs(s), newSecretsRm(s), newSecretsRotate(s), newSecretsKeygen(e))
+	}, e.set(), e.ls(), e.rm(), e.rotate(), e.keygen())
 }
 
 // secretName parses OWNER[/WORKER] NAME.
@@ -45,7 +42,7 @@ func secretName(scope, name string) (secrets.Name, error) {
 	return n, nil
 }
 
-func newSecretsSet(e secretsCommand) *cobra.Command {
+func (e secretCommands) set() *cobra.Command {
 	var recipients []string
 	c := e.command(cobra.Command{
 		Use: "set OWNER[/WORKER] NAME", Short: "Set a secret of a worker, or of all of an owner's workers", Args: cobra.ExactArgs(2),
@@ -68,14 +65,14 @@ func newSecretsSet(e secretsCommand) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return e.set(ctx, n, value, recipients)
+		return e.store(ctx, n, value, recipients)
 	})
 	c.Flags().StringArrayVar(&recipients, "recipient", nil, "age `RECIPIENT` to encrypt to, in place of the fleet's; may be repeated")
 	return c
 }
 
-func (e secretsCommand) set(ctx context.Context, n secrets.Name, value secrets.Value, recipients []string) error {
-	return withFleet(ctx, e.env, func(c *control.Client) (err error) {
+func (e secretCommands) store(ctx context.Context, n secrets.Name, value secrets.Value, recipients []string) error {
+	return e.withFleet(ctx, func(c *control.Client) (err error) {
 		if len(recipients) == 0 {
 			if recipients, err = e.recipients(ctx, c); err != nil {
 				return err
@@ -88,14 +85,13 @@ func (e secretsCommand) set(ctx context.Context, n secrets.Name, value secrets.V
 		if _, err := control.Ask(ctx, c, control.SecretsSet, control.SetSecret{Name: n, Sealed: sealed}); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(e.out, "%s is set, encrypted to %s\n", n, strings.Join(recipients, ", "))
-		return err
+		return e.Say("%s is set, encrypted to %s", n, strings.Join(recipients, ", "))
 	})
 }
 
 // recipients returns the recipients that the processes of the fleet encrypt to: more than one while a rotation is
 // under way.
-func (e secretsCommand) recipients(ctx context.Context, c *control.Client) (recipients []string, err error) {
+func (e secretCommands) recipients(ctx context.Context, c *control.Client) (recipients []string, err error) {
 	keys, missing, err := c.SecretKeys(ctx)
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, context.DeadlineExceeded) {
 		return nil, errors.New("no process of the fleet tells its public key: start one with PINWHEEL_SECRETS_KEY, or name the key with --recipient")
@@ -118,12 +114,12 @@ func (e secretsCommand) recipients(ctx context.Context, c *control.Client) (reci
 		return nil, errors.New("no process of the fleet has a key: make one with 'pinwheel secrets keygen FILE', and start the processes with PINWHEEL_SECRETS_KEY=FILE")
 	}
 	if len(without) > 0 {
-		fmt.Fprintf(e.err, "warning: processes that have no PINWHEEL_SECRETS_KEY, or do not tell: %s\n", strings.Join(without, ", "))
+		fmt.Fprintf(e.Err, "warning: processes that have no PINWHEEL_SECRETS_KEY, or do not tell: %s\n", strings.Join(without, ", "))
 	}
 	return recipients, nil
 }
 
-func newSecretsLs(e secretsCommand) *cobra.Command {
+func (e secretCommands) ls() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls OWNER[/WORKER]", Short: "List secrets, without their values", Args: cobra.ExactArgs(1),
@@ -135,14 +131,14 @@ func newSecretsLs(e secretsCommand) *cobra.Command {
 		if _, err := secretName(args[0], "X"); err != nil {
 			return err
 		}
-		return withFleet(ctx, e.env, func(c *control.Client) error { return e.ls(ctx, c, owner, worker, asJSON) })
+		return e.withFleet(ctx, func(c *control.Client) error { return e.list(ctx, c, owner, worker, asJSON) })
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return c
 }
 
-func (e secretsCommand) ls(ctx context.Context, c *control.Client, owner, worker string, asJSON bool) error {
-	p := e.list(asJSON, "OF", "NAME", "SET", "OPENED BY")
+func (e secretCommands) list(ctx context.Context, c *control.Client, owner, worker string, asJSON bool) error {
+	p := e.List(asJSON, "OF", "NAME", "SET", "OPENED BY")
 	r := control.ListSecrets{OwnerName: control.OwnerName{Owner: owner}, Worker: worker}
 	err := everyPage(0, func(limit int) (int, bool, error) {
 		r.Limit = min(limit, 200)
@@ -152,18 +148,18 @@ func (e secretsCommand) ls(ctx context.Context, c *control.Client, owner, worker
 			if s.Problem != "" {
 				by = "nothing here: " + s.Problem
 			}
-			err = cmp.Or(err, p.add(s, s.Scope(), s.Name.Name, stamped(s.Set), cmp.Or(by, "-")))
+			err = cmp.Or(err, p.Add(s, s.Scope(), s.Name.Name, stamped(s.Set), cmp.Or(by, "-")))
 		}
 		r.After = page.Next
 		return len(page.Secrets), page.Next != "", err
 	})
 	if c.IsHere() {
-		fmt.Fprintln(e.err, "warning: no process of the fleet runs, so no process has checked that it can open these")
+		fmt.Fprintln(e.Err, "warning: no process of the fleet runs, so no process has checked that it can open these")
 	}
-	return errors.Join(err, p.end())
+	return errors.Join(err, p.End())
 }
 
-func newSecretsRm(e secretsCommand) *cobra.Command {
+func (e secretCommands) rm() *cobra.Command {
 	var force bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER[/WORKER] NAME", Short: "Remove a secret", Args: cobra.ExactArgs(2),
@@ -181,8 +177,8 @@ func newSecretsRm(e secretsCommand) *cobra.Command {
 	return c
 }
 
-func (e secretsCommand) remove(ctx context.Context, n secrets.Name, force bool) error {
-	return withFleet(ctx, e.env, func(c *control.Client) error {
+func (e secretCommands) remove(ctx context.Context, n secrets.Name, force bool) error {
+	return e.withFleet(ctx, func(c *control.Client) error {
 		_, err := control.Ask(ctx, c, control.SecretsRemove, control.SecretName{Name: n, Force: force})
 		var refused *control.Error
 		switch {
@@ -191,12 +187,11 @@ func (e secretsCommand) remove(ctx context.Context, n secrets.Name, force bool) 
 		case err != nil:
 			return err
 		}
-		_, err = fmt.Fprintf(e.out, "%s is removed\n", n)
-		return err
+		return e.Say("%s is removed", n)
 	})
 }
 
-func newSecretsKeygen(e *env) *cobra.Command {
+func (e secretCommands) keygen() *cobra.Command {
 	return &cobra.Command{
 		Use: "keygen FILE", Short: "Make a key that decrypts secrets", Args: cobra.ExactArgs(1),
 		Example: "  pinwheel secrets keygen secrets.key",
@@ -207,17 +202,16 @@ func newSecretsKeygen(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(e.out, "public key: %s\n", recipient)
-			return err
+			return e.Say("public key: %s", recipient)
 		},
 	}
 }
 
 // value reads the value of a secret from standard input, and asks for it if that is a terminal.
-func (e secretsCommand) value(n secrets.Name) (secrets.Value, error) {
-	text, err := typed(e.env, fmt.Sprintf("value of %s: ", n))
+func (e secretCommands) value(n secrets.Name) (secrets.Value, error) {
+	text, err := e.Typed(fmt.Sprintf("value of %s: ", n))
 	if err == nil && text == nil {
-		text, err = io.ReadAll(io.LimitReader(e.in, secrets.MaxValue+3))
+		text, err = io.ReadAll(io.LimitReader(e.In, secrets.MaxValue+3))
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the value: %w", err)
@@ -227,19 +221,4 @@ func (e secretsCommand) value(n secrets.Name) (secrets.Value, error) {
 		return "", usage("%w", err)
 	}
 	return value, nil
-}
-
-// typed asks on a terminal and reads a line without showing it. The result is nil when standard input is no terminal.
-func typed(e *env, question string) ([]byte, error) {
-	f, ok := e.in.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil, nil
-	}
-	fmt.Fprint(e.err, question)
-	text, err := term.ReadPassword(int(f.Fd()))
-	fmt.Fprintln(e.err)
-	if text == nil {
-		text = []byte{}
-	}
-	return text, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-func newSecretsRotate(e secretsCommand) *cobra.Command {
+func (e secretCommands) rotate() *cobra.Command {
 	return e.command(cobra.Command{
 		Use: "rotate", Short: "Encrypt all secrets to the fleet's newest key", Args: cobra.NoArgs,
 		Example: "  pinwheel secrets rotate",
@@ -20,22 +20,22 @@ func newSecretsRotate(e secretsCommand) *cobra.Command {
 			"process must have that identity, and encrypt to it. Afterwards the other identities are not needed any more.\n\n" +
 			"It needs PINWHEEL_CONTROL_TOKEN, as other guarded control endpoints do. Values do not change.",
 	}, func(ctx context.Context, _ []string) error {
-		if err := refuseOwner(e.env, "this command"); err != nil {
+		if err := e.refuseOwner("this command"); err != nil {
 			return err
 		}
-		return withFleet(ctx, e.env, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			id, err := e.rotator(ctx, c)
 			if err != nil {
 				return err
 			}
-			return e.rotate(ctx, c, id)
+			return e.rotateAll(ctx, c, id)
 		})
 	})
 }
 
 // rotator returns the process that is to encrypt again. All processes must agree on the key: one that did not have it
 // would lose every secret.
-func (e secretsCommand) rotator(ctx context.Context, c *control.Client) (id string, err error) {
+func (e secretCommands) rotator(ctx context.Context, c *control.Client) (id string, err error) {
 	keys, missing, err := c.SecretKeys(ctx)
 	if err != nil {
 		return "", fmt.Errorf("no process of the fleet tells its public key: %w", err)
@@ -64,7 +64,7 @@ func (e secretsCommand) rotator(ctx context.Context, c *control.Client) (id stri
 // mostRounds bounds how often a rotation is asked for. Each request works for seconds.
 const mostRounds = 1000
 
-func (e secretsCommand) rotate(ctx context.Context, client *control.Client, id string) error {
+func (e secretCommands) rotateAll(ctx context.Context, client *control.Client, id string) error {
 	rotated := 0
 	for range mostRounds {
 		r, err := rotateOnce(ctx, client, id)
@@ -74,7 +74,7 @@ func (e secretsCommand) rotate(ctx context.Context, client *control.Client, id s
 		if rotated += r.Rotated; r.More {
 			continue
 		}
-		fmt.Fprintf(e.out, "%d secrets encrypted again to %s, %d were already\n", rotated, r.Recipient, r.Already)
+		fmt.Fprintf(e.Out, "%d secrets encrypted again to %s, %d were already\n", rotated, r.Recipient, r.Already)
 		if len(r.Failed) > 0 {
 			return errors.New("these could not be opened, and stay as they are: " + strings.Join(r.Failed, "; "))
 		}

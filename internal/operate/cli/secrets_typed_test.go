@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 )
 
 // openTerminal returns both ends of a terminal.
@@ -35,7 +36,7 @@ func openTerminal(t *testing.T) (user, program *os.File) {
 func TestASecretIsTypedUnseen(t *testing.T) {
 	t.Parallel()
 	user, program := openTerminal(t)
-	e := secretsCommand{&env{in: program, err: program}}
+	e := secretCommands{&env{Terminal: terminal.New(program, program, program)}}
 	type typing struct {
 		value secrets.Value
 		err   error

@@ -56,10 +56,11 @@ func newSendCommand(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := s.readBody(r, e.in); err != nil {
+		if err := s.readBody(r, e.In); err != nil {
 			return err
 		}
-		return e.send(ctx, &s, r)
+		d := delivery{env: e, sending: &s, request: r}
+		return d.run(ctx)
 	})
 	f := c.Flags()
 	f.StringVar(&s.data, "data", "", "body of the event")
@@ -211,54 +212,62 @@ func (s *sending) readBody(r *client.Request, stdin io.Reader) (err error) {
 	return nil
 }
 
-func (e *env) send(ctx context.Context, s *sending, r *client.Request) error {
-	nc, err := e.dial(r.Owner)
-	if err != nil {
+// delivery sends an event and prints its reply.
+type delivery struct {
+	*env
+	sending *sending
+	request *client.Request
+	nc      *nats.Conn
+}
+
+func (d *delivery) run(ctx context.Context) (err error) {
+	r := d.request
+	if d.nc, err = d.dial(r.Owner); err != nil {
 		return err
 	}
-	defer nc.Close()
-	if most := nc.MaxPayload(); int64(len(r.Body)) > most/2 && r.Kind == events.Fetch {
+	defer d.nc.Close()
+	if most := d.nc.MaxPayload(); int64(len(r.Body)) > most/2 && r.Kind == events.Fetch {
 		r.BodyFrom, r.Body = bytes.NewReader(r.Body), nil
 	} else if int64(len(r.Body)) > most {
 		return usage("the body has %d bytes: this NATS takes at most %d for a %s", len(r.Body), most, r.Kind)
 	}
-	c, err := client.New(nc, client.Prefix(e.cfg.Prefix))
+	c, err := client.New(d.nc, client.Prefix(d.cfg.Prefix))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	ctx, end := whileStored(ctx, e, nc, r)
+	ctx, end := d.whileStored(ctx)
 	defer end()
-	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	limited, cancel := context.WithTimeout(ctx, d.sending.timeout)
 	defer cancel()
-	if s.noWait {
+	if d.sending.noWait {
 		ack, err := c.Publish(limited, *r)
 		if err != nil {
-			return s.failed(ctx, e, nc, r.Owner, err)
+			return d.failed(ctx, err)
 		}
-		return e.printAck(r, ack)
+		return d.printAck(ack)
 	}
 	if r.Kind == events.Fetch {
-		return e.open(ctx, s, r, nc, c)
+		return d.open(ctx, c)
 	}
 	reply, err := c.Call(limited, *r)
 	var failure *events.Failure
 	if err != nil && !errors.As(err, &failure) {
-		return s.failed(ctx, e, nc, r.Owner, err)
+		return d.failed(ctx, err)
 	}
-	return e.printReply(r.Kind, reply)
+	return d.printReply(reply)
 }
 
 // open sends a fetch event and prints its response as it arrives. The time limit applies to the head of the response.
-func (e *env) open(ctx context.Context, s *sending, r *client.Request, nc *nats.Conn, c *client.Client) error {
+func (d *delivery) open(ctx context.Context, c *client.Client) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r.Deadline = time.Now().Add(s.timeout)
-	late := time.AfterFunc(s.timeout, func() { cancel(context.DeadlineExceeded) })
-	reply, body, err := c.Open(ctx, *r)
+	d.request.Deadline = time.Now().Add(d.sending.timeout)
+	late := time.AfterFunc(d.sending.timeout, func() { cancel(context.DeadlineExceeded) })
+	reply, body, err := c.Open(ctx, *d.request)
 	var failure *events.Failure
 	if errors.As(err, &failure) {
-		return e.printReply(r.Kind, reply)
+		return d.printReply(reply)
 	}
 	acknowledged := !errors.Is(err, client.ErrNotAcknowledged)
 	if err != nil {
@@ -266,20 +275,20 @@ func (e *env) open(ctx context.Context, s *sending, r *client.Request, nc *nats.
 			if err = context.DeadlineExceeded; !acknowledged {
 				err = fmt.Errorf("%w: %w", client.ErrNotAcknowledged, err)
 			}
-			return s.failed(context.Background(), e, nc, r.Owner, err)
+			return d.failed(context.Background(), err)
 		}
-		return s.failed(ctx, e, nc, r.Owner, err)
+		return d.failed(ctx, err)
 	}
 	defer func() { _ = body.Close() }()
 	if !late.Stop() {
-		return s.failed(context.Background(), e, nc, r.Owner, context.DeadlineExceeded)
+		return d.failed(context.Background(), context.DeadlineExceeded)
 	}
-	return e.printStream(reply, body)
+	return d.printAnswer(reply, body)
 }
 
 // failed returns the message and the exit code for an event without a reply. ctx is done when the user ended the
 // command.
-func (s *sending) failed(ctx context.Context, e *env, nc *nats.Conn, owner string, err error) error {
+func (d *delivery) failed(ctx context.Context, err error) error {
 	var found *unstored
 	switch {
 	case errors.As(context.Cause(ctx), &found):
@@ -291,18 +300,18 @@ func (s *sending) failed(ctx context.Context, e *env, nc *nats.Conn, owner strin
 	case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
 		return err
 	}
-	failure, unheard := whyUnstored(ctx, e, nc, owner), errors.Is(err, client.ErrNotAcknowledged)
+	failure, unheard := d.whyUnstored(ctx), errors.Is(err, client.ErrNotAcknowledged)
 	switch {
 	case failure != nil && unheard:
 		return fmt.Errorf("the event is not known to be stored: %w", failure)
 	case failure != nil:
-		return timedOut("no reply within %s: %w", s.timeout, failure)
-	case s.noWait:
-		return timedOut("not known to be stored within %s: %w", s.timeout, err)
+		return timedOut("no reply within %s: %w", d.sending.timeout, failure)
+	case d.sending.noWait:
+		return timedOut("not known to be stored within %s: %w", d.sending.timeout, err)
 	case unheard:
-		return timedOut("JetStream has not said within %s that the event is stored ('pinwheel doctor' may tell why): %w", s.timeout, err)
+		return timedOut("JetStream has not said within %s that the event is stored ('pinwheel doctor' may tell why): %w", d.sending.timeout, err)
 	}
-	return timedOut("no reply within %s: %w", s.timeout, err)
+	return timedOut("no reply within %s: %w", d.sending.timeout, err)
 }
 
 // askAfter is how long JetStream may take to store an event before send asks why, and how long send waits between two
@@ -320,17 +329,17 @@ func (u *unstored) Error() string {
 	return u.why.Error()
 }
 
-// whileStored returns a context that ends when JetStream turns out not to store what the event of r needs. Its cause is
-// an *unstored then. Once the event is stored, nobody asks any more: its reply may still come.
-func whileStored(ctx context.Context, e *env, nc *nats.Conn, r *client.Request) (context.Context, context.CancelFunc) {
+// whileStored returns a context that ends when JetStream turns out not to store what the event needs. Its cause is an
+// *unstored then. Once the event is stored, nobody asks any more: its reply may still come.
+func (d *delivery) whileStored(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	var isStored atomic.Bool
-	r.OnStored = func() { isStored.Store(true) }
+	d.request.OnStored = func() { isStored.Store(true) }
 	asking := time.AfterFunc(askAfter, func() {
 		again := time.NewTicker(askAfter)
 		defer again.Stop()
 		for ctx.Err() == nil && !isStored.Load() {
-			if failure := whyUnstored(ctx, e, nc, r.Owner); failure != nil && !isStored.Load() {
+			if failure := d.whyUnstored(ctx); failure != nil && !isStored.Load() {
 				end(failure)
 				return
 			}
@@ -346,13 +355,13 @@ func whileStored(ctx context.Context, e *env, nc *nats.Conn, r *client.Request) 
 // whyUnstored returns why JetStream does not acknowledge events, or nil. nats-server says of a stream with one copy
 // that it no longer writes it; owners may not ask it. The processes of the fleet know that too, some seconds later,
 // and when JetStream is silent for another reason. They answer by the owner API.
-func whyUnstored(ctx context.Context, e *env, nc *nats.Conn, owner string) *unstored {
-	if failure := unwritten(ctx, e, nc); failure != nil {
+func (d *delivery) whyUnstored(ctx context.Context) *unstored {
+	if failure := d.unwritten(ctx); failure != nil {
 		return &unstored{failure}
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	said, err := control.Ask(ctx, control.NewOwnerClient(nc, e.cfg.Prefix, owner), control.GetStorage,
+	said, err := control.Ask(ctx, control.NewOwnerClient(d.nc, d.cfg.Prefix, d.request.Owner), control.GetStorage,
 		control.AskStorage{})
 	if err != nil || said.Problem == "" {
 		return nil
@@ -361,13 +370,13 @@ func whyUnstored(ctx context.Context, e *env, nc *nats.Conn, owner string) *unst
 }
 
 // unwritten returns the failure of a stream that the event needs and that nats-server no longer writes, or nil.
-func unwritten(ctx context.Context, e *env, nc *nats.Conn) *stored.Failure {
-	if isOwner(e) {
+func (d *delivery) unwritten(ctx context.Context) *stored.Failure {
+	if d.isOwner() {
 		return nil
 	}
 	for _, stream := range []string{events.StreamEvents, events.StreamBodies} {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		failure, err := stored.Failed(ctx, nc, stream)
+		failure, err := stored.Failed(ctx, d.nc, stream)
 		cancel()
 		if err != nil || failure != nil {
 			return failure

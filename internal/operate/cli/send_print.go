@@ -17,8 +17,8 @@ import (
 )
 
 // printAck prints where an event is stored.
-func (e *env) printAck(r *client.Request, ack *client.Ack) error {
-	id := r.ID
+func (d *delivery) printAck(ack *client.Ack) error {
+	id := d.request.ID
 	if id == "" {
 		id = strconv.FormatUint(ack.Seq, 10)
 	}
@@ -26,35 +26,30 @@ func (e *env) printAck(r *client.Request, ack *client.Ack) error {
 	if ack.Duplicate {
 		what = "stored before"
 	}
-	_, err := fmt.Fprintf(e.out, "%s in %s, sequence %d, event id %s\n", what, ack.Stream, ack.Seq, id)
-	return err
+	return d.Say("%s in %s, sequence %d, event id %s", what, ack.Stream, ack.Seq, id)
 }
 
 // printReply writes the body unchanged to stdout, and everything else to stderr. The error has the exit code.
-func (e *env) printReply(k events.Kind, r *events.Reply) error {
-	return e.printAnswer(k, r, bytes.NewReader(r.Body))
+func (d *delivery) printReply(r *events.Reply) error {
+	return d.printAnswer(r, bytes.NewReader(r.Body))
 }
 
-// printStream does what printReply does, for a fetch whose body comes in chunks.
-func (e *env) printStream(r *events.Reply, body io.Reader) error {
-	return e.printAnswer(events.Fetch, r, body)
-}
-
-func (e *env) printAnswer(k events.Kind, r *events.Reply, body io.Reader) error {
-	status, ok := replyStatus(k, r)
-	fmt.Fprintln(e.err, status)
+// printAnswer does what printReply does, for a body that comes in chunks.
+func (d *delivery) printAnswer(r *events.Reply, body io.Reader) error {
+	status, ok := replyStatus(d.request.Kind, r)
+	fmt.Fprintln(d.Err, status)
 	about := fmt.Sprintf("event %s, attempt %d, %s", r.EventID, r.Attempt, r.Duration.Round(time.Microsecond))
 	if r.Version != "" {
 		about += ", version " + r.Version
 	}
-	fmt.Fprintln(e.err, about)
+	fmt.Fprintln(d.Err, about)
 	for _, line := range headerLines(r.Headers) {
-		fmt.Fprintln(e.err, line)
+		fmt.Fprintln(d.Err, line)
 	}
-	out := lastByte{w: e.data()}
+	out := lastByte{w: d.Data()}
 	_, err := io.Copy(&out, body)
-	if config.IsTerminal(e.out) && out.any && out.last != '\n' {
-		fmt.Fprintln(e.out)
+	if config.IsTerminal(d.Out) && out.any && out.last != '\n' {
+		fmt.Fprintln(d.Out)
 	}
 	if err != nil {
 		return fmt.Errorf("the body broke off: %w", err)

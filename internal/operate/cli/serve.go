@@ -19,7 +19,7 @@ func newServeCommand(e *env) *cobra.Command {
 			"embedded: it listens on loopback at PINWHEEL_NATS_PORT and keeps its data in PINWHEEL_DATA.",
 		Example: "  PINWHEEL_NATS_URL=nats://nats.example:4222 pinwheel serve",
 	}, func(ctx context.Context, _ []string) error {
-		log, err := config.NewLogger(e.raw.err, e.cfg)
+		log, err := config.NewLogger(e.Raw.Err, e.cfg)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func newServeCommand(e *env) *cobra.Command {
 			line.Str("version", e.version).Msg("ready")
 		}
 		if e.cfg.Processes > 0 {
-			err := fleet.Supervise(ctx, e.cfg, log, e.raw.err, up)
+			err := fleet.Supervise(ctx, e.cfg, log, e.Raw.Err, up)
 			end()
 			return beside.close(err)
 		}

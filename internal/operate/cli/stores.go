@@ -3,11 +3,15 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
 // namespace is a KV namespace or a bucket of objects of an owner, as the command line names it.
@@ -30,16 +34,49 @@ func parseStore(text, what string) (n namespace, err error) {
 	return n, nil
 }
 
-// withStore calls f with the store in text: OWNER/NAME. what is what the name is one of: namespace or bucket.
-func withStore(ctx context.Context, e *env, text, what string, f func(*control.Client, namespace) error) error {
-	n, err := parseStore(text, what)
+// storeCommands have what the commands about KV namespaces and those about buckets of objects share.
+type storeCommands struct {
+	*env
+	what string // what a store is: namespace or bucket
+}
+
+// with calls f with the store in text: OWNER/NAME.
+func (e storeCommands) with(ctx context.Context, text string, f func(*control.Client, namespace) error) error {
+	n, err := parseStore(text, e.what)
 	if err == nil {
-		err = ownOnly(e, n.owner, text)
+		err = e.ownOnly(n.owner, text)
 	}
 	if err != nil {
 		return err
 	}
-	return withFleet(ctx, e, func(c *control.Client) error { return f(c, n) })
+	return e.withFleet(ctx, func(c *control.Client) error { return f(c, n) })
+}
+
+// printValue prints a value, which a worker has written. A terminal does not get its control characters.
+func (e storeCommands) printValue(data []byte) error {
+	if config.IsTerminal(e.Out) {
+		if !utf8.Valid(data) {
+			return fmt.Errorf("the value has %d bytes that are no text: write them to a file with > FILE, or use --json", len(data))
+		}
+	}
+	_, err := e.Data().Write(data)
+	return err
+}
+
+// printDone says what was done with a key.
+func (e storeCommands) printDone(asJSON bool, verb string, n namespace, key string, size uint64) error {
+	if asJSON {
+		return e.Object(map[string]any{"owner": n.owner, e.what: n.name, "key": key, "bytes": size, "done": verb})
+	}
+	return e.Say("%s %s of %s, %d bytes", verb, quoted(key), n, size)
+}
+
+// quoted shows a key, which a worker has written: in quotes if it is not plain.
+func quoted(key string) string {
+	if q := strconv.Quote(key); q[1:len(q)-1] != key || strings.ContainsRune(key, ' ') {
+		return q
+	}
+	return key
 }
 
 // upload is the connection on which bodies are stored in parts.
@@ -49,7 +86,7 @@ type upload struct {
 }
 
 // openUpload connects. NATS answers on the inboxes of the owner, where the fleet answers nowhere else.
-func openUpload(e *env, owner string) (upload, error) {
+func (e *connection) openUpload(owner string) (upload, error) {
 	nc, err := e.dial(owner)
 	if err != nil {
 		return upload{}, err
@@ -63,12 +100,12 @@ func openUpload(e *env, owner string) (upload, error) {
 }
 
 // storeBody stores data in parts, as a body of an owner, unless this program needs no parts.
-func storeBody(ctx context.Context, e *env, c *control.Client, owner string,
+func (e *connection) storeBody(ctx context.Context, c *control.Client, owner string,
 	data []byte) (control.UploadedBody, error) {
 	if here, err := c.HandlesHere(ctx, owner); err != nil || here {
 		return control.InlineBody(data), err
 	}
-	up, err := openUpload(e, owner)
+	up, err := e.openUpload(owner)
 	if err != nil {
 		return control.UploadedBody{}, err
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/tail"
 )
@@ -73,22 +73,21 @@ func tailTarget(r *control.Tail, target string) error {
 
 // follow prints a tail until ctx is done.
 func follow(ctx context.Context, e *env, r control.Tail, asJSON bool) error {
-	if isOwner(e) && r.Owner != e.cfg.Owner {
+	if e.isOwner() && r.Owner != e.cfg.Owner {
 		return fmt.Errorf("owner %q is not of owner %s (PINWHEEL_OWNER)", r.Owner, e.cfg.Owner)
 	}
-	show := func(entry *tail.Entry) error { return printEntry(e, entry) }
+	show := func(entry *tail.Entry) error { return printEntry(e.Terminal, entry) }
 	if asJSON {
-		enc := json.NewEncoder(e.out)
-		enc.SetEscapeHTML(false)
-		show = func(entry *tail.Entry) error { return enc.Encode(entry) }
+		lines := e.List(true)
+		show = func(entry *tail.Entry) error { return lines.Add(entry) }
 	}
-	return withProcess(e, func(c *control.Client) error {
-		return c.Follow(ctx, r, show, func(err error) { fmt.Fprintln(e.err, "pinwheel:", err.Error()) })
+	return e.withProcess(func(c *control.Client) error {
+		return c.Follow(ctx, r, show, func(err error) { fmt.Fprintln(e.Err, "pinwheel:", err.Error()) })
 	})
 }
 
 // printEntry prints one line of a tail.
-func printEntry(e *env, l *tail.Entry) (err error) {
+func printEntry(to *terminal.Terminal, l *tail.Entry) (err error) {
 	at, of := l.Time.Local().Format("15:04:05.000"), l.Owner+"/"+l.Worker
 	switch l.Type {
 	case tail.TypeLog:
@@ -99,16 +98,16 @@ func printEntry(e *env, l *tail.Entry) (err error) {
 		if l.Stack != "" {
 			text += "\n" + l.Stack
 		}
-		_, err = fmt.Fprintf(e.out, "%s %-5s %s  %s\n", at, l.Level, of, continued(text))
+		_, err = fmt.Fprintf(to.Out, "%s %-5s %s  %s\n", at, l.Level, of, continued(text))
 	case tail.TypeEvent:
-		_, err = fmt.Fprintf(e.out, "%s event %s  %s  %s\n", at, of, l.Kind, continued(ended(l)))
+		_, err = fmt.Fprintf(to.Out, "%s event %s  %s  %s\n", at, of, l.Kind, continued(ended(l)))
 	case tail.TypeLeftOut:
 		if l.Limited > 0 {
-			_, err = fmt.Fprintf(e.err, "pinwheel: %s left out %s: more than %d in a second, or too long\n", l.Node, counted(int(l.Limited), "line"),
+			_, err = fmt.Fprintf(to.Err, "pinwheel: %s left out %s: more than %d in a second, or too long\n", l.Node, counted(int(l.Limited), "line"),
 				tail.Lines)
 		}
 		if l.Unfiltered > 0 {
-			_, err = fmt.Fprintf(e.err, "pinwheel: %s left out %s unread: too many at once\n", l.Node, counted(int(l.Unfiltered), "line"))
+			_, err = fmt.Fprintf(to.Err, "pinwheel: %s left out %s unread: too many at once\n", l.Node, counted(int(l.Unfiltered), "line"))
 		}
 	}
 	return err

@@ -5,16 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/flow"
+	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
 // Bounds of --interval.
@@ -41,9 +43,9 @@ func newTopCommand(e *env) *cobra.Command {
 			return usage("--count is %d: it is 0 or more", count)
 		}
 		s := &sampling{every: interval, count: count, asJSON: asJSON}
-		if isOwner(e) {
-			return withProcess(e, func(c *control.Client) error {
-				return watchFlow(ctx, e, s, func(ctx context.Context) (flow.Snapshot, error) {
+		if e.isOwner() {
+			return e.withProcess(func(c *control.Client) error {
+				return s.watch(ctx, e.Terminal, func(ctx context.Context) (flow.Snapshot, error) {
 					s, err := flow.TakeOf(ctx, c, e.cfg.Owner, "")
 					if errors.Is(err, flow.ErrNoFleet) {
 						err = nats.ErrNoResponders // withProcess says what that means for an owner
@@ -62,7 +64,7 @@ func newTopCommand(e *env) *cobra.Command {
 			return err
 		}
 		client := control.NewClient(nc, e.cfg.Prefix, e.cfg.ControlToken)
-		return watchFlow(ctx, e, s, func(ctx context.Context) (flow.Snapshot, error) { return flow.Take(ctx, client) },
+		return s.watch(ctx, e.Terminal, func(ctx context.Context) (flow.Snapshot, error) { return flow.Take(ctx, client) },
 			func(before, now flow.Snapshot) update { return fleetUpdate(flow.Between(before, now)) })
 	})
 	f := c.Flags()
@@ -95,22 +97,22 @@ func (f fleetUpdate) draw(width, height int) string { return draw(flow.Summary(f
 
 func (f ownUpdate) draw(width, height int) string { return drawOwn(flow.OfOwner(f), width, height) }
 
-// watchFlow shows what happens between looks until ctx is done, a key ends it, or it was shown often enough. The first
-// look only begins to count.
-func watchFlow(ctx context.Context, e *env, look *sampling, take func(context.Context) (flow.Snapshot, error),
+// watch shows what happens between looks until ctx is done, a key ends it, or it was shown often enough. The first look
+// only begins to count.
+func (s *sampling) watch(ctx context.Context, t *terminal.Terminal, take func(context.Context) (flow.Snapshot, error),
 	between func(before, now flow.Snapshot) update) error {
-	s := openDisplay(e, look.asJSON)
-	defer s.close()
+	d := t.OpenScreen(s.asJSON)
+	defer d.Close()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	s.keys(end)
+	d.Keys(end)
 	before, err := take(ctx)
 	if err != nil {
 		return byHand(ctx, err)
 	}
-	tick := time.NewTicker(look.every)
+	tick := time.NewTicker(s.every)
 	defer tick.Stop()
-	for shown := 0; look.count == 0 || shown < look.count; shown++ {
+	for shown := 0; s.count == 0 || shown < s.count; shown++ {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -121,10 +123,10 @@ func watchFlow(ctx context.Context, e *env, look *sampling, take func(context.Co
 			return byHand(ctx, err)
 		}
 		did := between(before, now)
-		if before = now; look.asJSON {
-			err = json.NewEncoder(e.out).Encode(did)
+		if before = now; s.asJSON {
+			err = json.NewEncoder(t.Out).Encode(did)
 		} else {
-			err = s.show(did)
+			err = d.Show(did.draw)
 		}
 		if err != nil {
 			return err
@@ -141,63 +143,149 @@ func byHand(ctx context.Context, err error) error {
 	return err
 }
 
-// display is where updates are shown: a terminal, whose content comes back in the end, or a file.
-type display struct {
-	out      io.Writer
-	terminal *os.File    // nil: none
-	in       *os.File    // nil: no keys
-	restore  *term.State // of in
-}
-
-func openDisplay(e *env, asJSON bool) *display {
-	s := &display{out: e.out}
-	if out, ok := e.raw.out.(*os.File); ok && !asJSON && term.IsTerminal(int(out.Fd())) {
-		s.terminal = out
-		fmt.Fprint(out, "\x1b[?1049h\x1b[?25l") // the alternate screen, without a cursor
+// draw makes lines of an update, as many and as long as there is room. 0 = any.
+func draw(f flow.Summary, width, height int) string {
+	var b strings.Builder
+	processes := processesText(len(f.Processes))
+	if width > 0 {
+		processes += "   q: end"
 	}
-	if in, ok := e.in.(*os.File); ok && s.terminal != nil && term.IsTerminal(int(in.Fd())) {
-		if state, err := term.MakeRaw(int(in.Fd())); err == nil {
-			s.in, s.restore = in, state
+	fmt.Fprintf(&b, "pinwheel top   %s   %s\n\n", f.At.Local().Format("15:04:05"), processes)
+	grid{right: []int{1, 4, 6}, rows: [][]string{
+		{"events/s", flow.Rate(f.Events), "   runs", "p50", flow.Milliseconds(f.DurationP50), "p99",
+			flow.Milliseconds(f.DurationP99)},
+		{"failed/s", flow.Rate(f.Failed), "   waits", "p50", flow.Milliseconds(f.WaitP50), "p99", flow.Milliseconds(f.WaitP99)},
+		{"retried/s", flow.Rate(f.Retried), "   stored", "events", fmt.Sprint(f.Stored.Events), "oldest",
+			flow.Age(f.Stored.OldestSeconds)},
+		{"parked/s", flow.Rate(f.Parked), "", "parked", fmt.Sprint(f.Stored.Parked), "dead letters",
+			fmt.Sprint(f.Stored.Dead)},
+	}}.write(&b)
+	b.WriteByte('\n')
+	g := grid{right: []int{1, 2, 3, 4, 5, 6, 7},
+		rows: [][]string{{"PROCESS", "EVENTS/S", "P99", "RUNNING", "QUEUED", "HELD", "ISOLATES", "HEAP", ""}}}
+	for _, p := range f.Processes {
+		note, events := "", flow.Rate(p.Events)
+		if p.New {
+			note, events = "new", "-"
 		}
+		if p.Draining {
+			note = "draining"
+		}
+		g.rows = append(g.rows, []string{
+			p.Node, events, flow.Milliseconds(p.DurationP99), fmt.Sprint(p.Running), fmt.Sprint(p.Queued), fmt.Sprint(p.Held),
+			fmt.Sprint(p.Isolates),
+			fmt.Sprintf("%d MB", p.Heap>>20), note,
+		})
 	}
-	return s
+	for _, node := range f.Missing {
+		g.rows = append(g.rows, []string{node, "-", "-", "-", "-", "-", "-", "-", "does not answer"})
+	}
+	g.write(&b)
+	b.WriteByte('\n')
+	if len(f.Owners) == 0 {
+		b.WriteString("No events wait or run.\n")
+	} else {
+		g := grid{right: []int{1, 2}, rows: [][]string{{"OWNER", "QUEUED", "RUNNING", ""}}}
+		for _, o := range f.Owners {
+			note := ""
+			if o.Parking {
+				note = "parks"
+			}
+			g.rows = append(g.rows, []string{o.Owner, fmt.Sprint(o.Queued), fmt.Sprint(o.Running), note})
+		}
+		g.write(&b)
+	}
+	drawWorkers(&b, f.Workers)
+	return fit(config.PrintableText(b.String()), width, height)
 }
 
-func (s *display) close() {
-	if s.restore != nil {
-		_ = term.Restore(int(s.in.Fd()), s.restore)
+// drawOwn makes lines of an update of an owner.
+func drawOwn(f flow.OfOwner, width, height int) string {
+	var b strings.Builder
+	processes := processesText(f.Processes)
+	if len(f.Missing) > 0 {
+		processes += "   do not answer: " + strings.Join(f.Missing, ", ")
 	}
-	if s.terminal != nil {
-		fmt.Fprint(s.terminal, "\x1b[?25h\x1b[?1049l")
+	if width > 0 {
+		processes += "   q: end"
 	}
+	fmt.Fprintf(&b, "pinwheel top   %s   owner %s in %s\n\n", f.At.Local().Format("15:04:05"), f.Owner.Owner, processes)
+	note := ""
+	if f.Parking {
+		note = "parks"
+	}
+	grid{right: []int{1, 4, 6}, rows: [][]string{
+		{"events/s", flow.Rate(f.Events), "   runs", "p50", flow.Milliseconds(f.DurationP50), "p99",
+			flow.Milliseconds(f.DurationP99)},
+		{"failed/s", flow.Rate(f.Failed), "   now", "running", fmt.Sprint(f.Running), "queued", fmt.Sprint(f.Queued), note},
+	}}.write(&b)
+	if drawWorkers(&b, f.Workers); len(f.Workers) == 0 {
+		b.WriteString("\nNo worker has run since its process started.\n")
+	}
+	return fit(config.PrintableText(b.String()), width, height)
 }
 
-// keys calls end when q, Esc or Ctrl-C is pressed.
-func (s *display) keys(end func()) {
-	if s.in == nil {
+// mostDrawn is how many workers are drawn.
+const mostDrawn = 15
+
+func drawWorkers(b *strings.Builder, workers []flow.Worker) {
+	if len(workers) == 0 {
 		return
 	}
-	go func() {
-		key := make([]byte, 1)
-		for {
-			if _, err := s.in.Read(key); err != nil || key[0] == 'q' || key[0] == 3 || key[0] == 27 {
-				end()
-				return
-			}
+	b.WriteByte('\n')
+	g := grid{right: []int{1, 2, 3, 4},
+		rows: [][]string{{"WORKER", "EVENTS/S", "FAILED/S", "P50", "P99", "STATE", "LAST EVENT"}}}
+	for _, w := range workers[:min(mostDrawn, len(workers))] {
+		last := "-"
+		if !w.Last.IsZero() {
+			last = w.Last.Local().Format("15:04:05")
 		}
-	}()
+		g.rows = append(g.rows, []string{w.Worker, flow.Rate(w.Events), flow.Rate(w.Failed), flow.Milliseconds(w.P50),
+			flow.Milliseconds(w.P99), w.State, last})
+	}
+	g.write(b)
 }
 
-// show draws an update.
-func (s *display) show(f update) error {
-	if s.terminal == nil {
-		_, err := fmt.Fprintln(s.out, f.draw(0, 0))
-		return err
+// grid is a table whose numbers stand at the right of their columns: their digits are below one another.
+type grid struct {
+	right []int // columns with numbers
+	rows  [][]string
+}
+
+func (g grid) write(b *strings.Builder) {
+	widths := map[int]int{}
+	for _, row := range g.rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
 	}
-	width, height, err := term.GetSize(int(s.terminal.Fd()))
-	if err != nil {
-		width, height = 80, 24
+	for _, row := range g.rows {
+		line := ""
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if slices.Contains(g.right, i) {
+				cell = pad + cell
+			} else {
+				cell += pad
+			}
+			line += cell + "  "
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	_, err = fmt.Fprint(s.terminal, "\x1b[H"+onScreen(f.draw(width, height))+"\x1b[J")
-	return err
+}
+
+// fit cuts lines that are too long, and says how many do not fit.
+func fit(text string, width, height int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, " ")
+		if width > 0 && utf8.RuneCountInString(lines[i]) > width {
+			lines[i] = string([]rune(lines[i])[:max(0, width-1)]) + "…"
+		}
+	}
+	if height > 1 && len(lines) > height {
+		more := len(lines) - height + 1
+		lines = append(lines[:height-1], fmt.Sprintf("… %d more lines", more))
+	}
+	return strings.Join(lines, "\n")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/flow"
 )
 
@@ -87,16 +88,16 @@ func TestTopOnATerminal(t *testing.T) {
 	shows := func(text string) func() bool {
 		return func() bool { mu.Lock(); defer mu.Unlock(); return strings.Contains(seen.String(), text) }
 	}
-	d := openDisplay(newEnv(program, program, program, nil), false)
+	d := terminal.New(program, program, program).OpenScreen(false)
 	ended := make(chan struct{})
-	d.keys(func() { close(ended) })
-	require.NoError(t, d.show(fleetUpdate(shown())))
+	d.Keys(func() { close(ended) })
+	require.NoError(t, d.Show(fleetUpdate(shown()).draw))
 	require.Eventually(t, shows("\x1b[?1049h"), time.Minute, time.Millisecond)
 	require.Eventually(t, shows("beta        3        0  parks\x1b[K\r\n"), time.Minute, time.Millisecond)
 	_, err = user.WriteString("xq")
 	require.NoError(t, err)
 	<-ended
-	d.close()
+	d.Close()
 	require.Eventually(t, shows("\x1b[?25h\x1b[?1049l"), time.Minute, time.Millisecond)
 	after, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
 	require.NoError(t, err)
@@ -107,9 +108,9 @@ func TestTopOnATerminal(t *testing.T) {
 func TestTopWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	d := openDisplay(newEnv(os.Stdin, &out, &out, nil), false)
-	require.NoError(t, d.show(fleetUpdate(shown())))
-	d.close()
+	d := terminal.New(os.Stdin, &out, &out).OpenScreen(false)
+	require.NoError(t, d.Show(fleetUpdate(shown()).draw))
+	d.Close()
 	require.NotContains(t, out.String(), "\x1b")
 	require.Contains(t, out.String(), "PROCESS")
 }

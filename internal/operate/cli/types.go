@@ -15,7 +15,7 @@ func newSchemaCommand(e *env) *cobra.Command {
 		Long:    "Prints the JSON Schema (draft 2020-12) of Pinwheel's own manifest: the same for JSON and YAML.",
 		Example: "  pinwheel schema manifest > pinwheel.schema.json",
 		RunE: func(*cobra.Command, []string) error {
-			_, err := e.out.Write(manifest.Schema())
+			_, err := e.Out.Write(manifest.Schema())
 			return err
 		},
 	})
@@ -27,7 +27,7 @@ func newTypesCommand(e *env) *cobra.Command {
 		Long:    "Prints a file of TypeScript declarations: what a worker has beside the web platform. docs/guides/types.md says how to use it.",
 		Example: "  pinwheel types > pinwheel.d.ts",
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprint(e.out, bundle.Types())
+			_, err := fmt.Fprint(e.Out, bundle.Types())
 			return err
 		},
 	}

@@ -19,13 +19,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-func newVersionsCommand(e *env) *cobra.Command {
+// versionCommands are the commands about the versions of a worker.
+type versionCommands struct{ *env }
+
+func (e versionCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "versions", Short: "List, show, compare and preview the versions of a worker", Example: "  pinwheel versions ls acme/webhook",
-	}, newVersionsLs(e), newVersionsShow(e), newVersionsDiff(e), newVersionsPreview(e))
+	}, e.ls(), e.show(), e.diff(), e.preview())
 }
 
-func newVersionsLs(e *env) *cobra.Command {
+func (e versionCommands) ls() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "ls OWNER/WORKER", Short: "List the kept versions of a worker, the newest first", Args: cobra.ExactArgs(1),
@@ -36,7 +39,7 @@ func newVersionsLs(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			list, err := control.Ask(ctx, c, control.VersionsList, name)
 			if err != nil {
 				return listsThem(err)
@@ -44,12 +47,12 @@ func newVersionsLs(e *env) *cobra.Command {
 			if !asJSON {
 				slices.Reverse(list.Versions)
 			}
-			p := e.list(asJSON, "VERSION", "SHARE", "ALIASES", "DEPLOYED", "TAG", "MESSAGE")
+			p := e.List(asJSON, "VERSION", "SHARE", "ALIASES", "DEPLOYED", "TAG", "MESSAGE")
 			for _, v := range list.Versions {
-				err = cmp.Or(err, p.add(v, v.Version, percentText(v.Percent), strings.Join(v.Aliases, " "), stamped(v.DeployedAt),
+				err = cmp.Or(err, p.Add(v, v.Version, percentText(v.Percent), strings.Join(v.Aliases, " "), stamped(v.DeployedAt),
 					v.Tag, v.Message))
 			}
-			return errors.Join(err, p.end())
+			return errors.Join(err, p.End())
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, the oldest version first")
@@ -64,8 +67,8 @@ func percentText(p float64) string {
 	return fmt.Sprintf("%v %%", p)
 }
 
-func newVersionsShow(e *env) *cobra.Command {
-	c := newWorkersShow(e)
+func (e versionCommands) show() *cobra.Command {
+	c := workerCommands(e).show()
 	c.Use, c.Short = "show OWNER/WORKER VERSION", "Show one version of a worker: the same as 'workers show --version'"
 	c.Long, c.Example = "Shows one kept version of a worker. Values of variables are not shown: they may be secrets.", "  pinwheel versions show acme/webhook 12 --code"
 	c.Args = cobra.ExactArgs(2)
@@ -80,7 +83,7 @@ func newVersionsShow(e *env) *cobra.Command {
 	return c
 }
 
-func newVersionsDiff(e *env) *cobra.Command {
+func (e versionCommands) diff() *cobra.Command {
 	return e.command(cobra.Command{
 		Use: "diff OWNER/WORKER FROM [TO]", Short: "Compare the code and the manifests of two versions", Args: cobra.RangeArgs(2, 3),
 		Long: "Prints the difference between two versions of a worker in the unified format: first of their manifests, then of their bundled code.\n" +
@@ -96,7 +99,7 @@ func newVersionsDiff(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			a, err := versionOf(ctx, c, control.ShowVersion{WorkerName: name, Version: args[1]})
 			if err != nil {
 				return listsThem(err)
@@ -105,7 +108,7 @@ func newVersionsDiff(e *env) *cobra.Command {
 			if err != nil {
 				return listsThem(err)
 			}
-			return printDiff(e, a, b)
+			return e.printDiff(a, b)
 		})
 	})
 }
@@ -120,12 +123,12 @@ func versionOf(ctx context.Context, c *control.Client, r control.ShowVersion) (*
 	return &shown, err
 }
 
-func printDiff(e *env, a, b *control.ShownVersion) error {
+func (e versionCommands) printDiff(a, b *control.ShownVersion) error {
 	before, after := manifestText(a, b.Differs), manifestText(b, b.Differs)
 	from, to := a.Version.Version, b.Version.Version
 	manifest := udiff.Unified(from+"/manifest", to+"/manifest", before, after)
 	code := udiff.Unified(from+"/"+a.Version.File, to+"/"+b.Version.File, a.Code, b.Code)
-	_, err := fmt.Fprint(e.data(), manifest, code)
+	_, err := fmt.Fprint(e.Data(), manifest, code)
 	return err
 }
 
@@ -151,7 +154,7 @@ func manifestText(v *control.ShownVersion, differs []string) string {
 	return string(text) + "\n"
 }
 
-func newVersionsPreview(e *env) *cobra.Command {
+func (e versionCommands) preview() *cobra.Command {
 	var good time.Duration
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -168,18 +171,17 @@ func newVersionsPreview(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withProcess(e, func(c *control.Client) error {
+		return e.withProcess(func(c *control.Client) error {
 			link, err := control.Ask(ctx, c, control.VersionsPreview, control.PreviewVersion{WorkerName: name, Version: args[1],
 				For: good.String()})
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return e.object(link)
+				return e.Object(link)
 			}
-			_, err = fmt.Fprintf(e.out, "%s\nversion %s of %s, until %s\n", link.URL, link.Version, link.Worker,
+			return e.Say("%s\nversion %s of %s, until %s", link.URL, link.Version, link.Worker,
 				stamped(link.Until))
-			return err
 		})
 	})
 	f := c.Flags()

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,13 +13,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
-func newWorkersCommand(e *env) *cobra.Command {
+// workerCommands are the commands about workers.
+type workerCommands struct{ *env }
+
+func (e workerCommands) root() *cobra.Command {
 	return group(cobra.Command{
 		Use: "workers", Short: "List, show, reset and remove deployed workers", Example: "  pinwheel workers ls --owner acme",
-	}, newWorkersLs(e), newWorkersShow(e), newWorkersReset(e), newWorkersRm(e))
+	}, e.ls(), e.show(), e.reset(), e.rm())
 }
 
-func newWorkersLs(e *env) *cobra.Command {
+func (e workerCommands) ls() *cobra.Command {
 	var owner string
 	var asJSON bool
 	c := e.command(cobra.Command{
@@ -31,19 +32,15 @@ func newWorkersLs(e *env) *cobra.Command {
 		if err := control.CheckName("owner", owner); err != nil {
 			return flagError(err)
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
-			p := e.list(asJSON, "WORKER", "VERSION", "HANDLERS", "DEPLOYED")
+		return e.withFleet(ctx, func(c *control.Client) error {
+			p := e.List(asJSON, "WORKER", "VERSION", "HANDLERS", "DEPLOYED")
 			r := control.ListWorkers{Owner: owner}
-			err := everyPage(0, func(limit int) (int, bool, error) {
+			return printPages(p, workerCells, func(limit int) ([]control.Worker, bool, error) {
 				r.Limit = limit
 				page, err := control.Ask(ctx, c, control.WorkersList, r)
-				for i := range page.Workers {
-					err = cmp.Or(err, p.add(page.Workers[i], workerCells(&page.Workers[i])...))
-				}
 				r.After = page.Next
-				return len(page.Workers), page.Next != "", err
+				return page.Workers, page.Next != "", err
 			})
-			return errors.Join(err, p.end())
 		})
 	})
 	c.Flags().StringVar(&owner, "owner", "", "only workers of this owner")
@@ -60,7 +57,7 @@ func flagError(err error) error {
 	return usage("%w", err)
 }
 
-func newWorkersShow(e *env) *cobra.Command {
+func (e workerCommands) show() *cobra.Command {
 	var code, asJSON bool
 	var version string
 	c := e.command(cobra.Command{
@@ -75,11 +72,11 @@ func newWorkersShow(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error {
+		return e.withFleet(ctx, func(c *control.Client) error {
 			if code {
 				_, text, err := control.CodeOf(ctx, c, name.Worker, version)
 				if err == nil {
-					_, err = fmt.Fprint(e.data(), text)
+					_, err = fmt.Fprint(e.Data(), text)
 				}
 				return listsThem(err)
 			}
@@ -93,9 +90,9 @@ func newWorkersShow(e *env) *cobra.Command {
 			}
 			if asJSON {
 				shown.Version.Deployment, shown.Version.Versions = &versions.Deployment, versions.Versions
-				return e.object(shown.Version)
+				return e.Object(shown.Version)
 			}
-			return e.printWorker(&shown, versions)
+			return printWorker(e.Terminal, &shown, versions)
 		})
 	})
 	c.Flags().BoolVar(&code, "code", false, "print the bundled code and nothing else")
@@ -104,7 +101,7 @@ func newWorkersShow(e *env) *cobra.Command {
 	return c
 }
 
-func newWorkersReset(e *env) *cobra.Command {
+func (e workerCommands) reset() *cobra.Command {
 	var asJSON bool
 	c := e.command(cobra.Command{
 		Use: "reset OWNER/WORKER", Short: "End the contexts of a worker in all processes", Args: cobra.ExactArgs(1),
@@ -117,24 +114,25 @@ func newWorkersReset(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withProcess(e, func(c *control.Client) error { return resetWorker(ctx, e, c, name, asJSON) })
+		return e.withProcess(func(c *control.Client) error { return e.endContexts(ctx, c, name, asJSON) })
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
 }
 
-func resetWorker(ctx context.Context, e *env, c *control.Client, name control.WorkerName, asJSON bool) error {
+func (e workerCommands) endContexts(ctx context.Context, c *control.Client, name control.WorkerName,
+	asJSON bool) error {
 	done, err := control.Ask(ctx, c, control.WorkersReset, name)
-	if errors.Is(err, nats.ErrNoResponders) && !isOwner(e) {
+	if errors.Is(err, nats.ErrNoResponders) && !e.isOwner() {
 		return errors.New("no process of the fleet answers, so there are no contexts")
 	}
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		err = e.object(done)
+		err = e.Object(done)
 	} else {
-		_, err = fmt.Fprintf(e.out, "reset %s in %s\n", name.Worker, processesText(done.Processes))
+		err = e.Say("reset %s in %s", name.Worker, processesText(done.Processes))
 	}
 	if err == nil && len(done.Missing) > 0 {
 		return fmt.Errorf("these processes did not answer, and may keep contexts: %s", strings.Join(done.Missing, ", "))
@@ -149,7 +147,7 @@ func processesText(n int) string {
 	return fmt.Sprintf("%d processes", n)
 }
 
-func newWorkersRm(e *env) *cobra.Command {
+func (e workerCommands) rm() *cobra.Command {
 	var yes bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER/WORKER", Short: "Remove a worker with all its versions", Args: cobra.ExactArgs(1),
@@ -162,21 +160,21 @@ func newWorkersRm(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withFleet(ctx, e, func(c *control.Client) error { return removeWorker(ctx, e, c, name, yes) })
+		return e.withFleet(ctx, func(c *control.Client) error { return e.remove(ctx, c, name, yes) })
 	})
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return c
 }
 
-func removeWorker(ctx context.Context, e *env, c *control.Client, name control.WorkerName, yes bool) error {
+func (e workerCommands) remove(ctx context.Context, c *control.Client, name control.WorkerName, yes bool) error {
 	r := control.RemoveWorker{WorkerName: name}
-	if !yes && config.IsTerminal(e.in) {
+	if !yes && config.IsTerminal(e.In) {
 		r.DryRun = true
 		would, err := control.Ask(ctx, c, control.WorkersRemove, r)
 		if err != nil {
 			return listsThem(err)
 		}
-		if !e.asks(fmt.Sprintf("remove %s with %s? %s", name.Worker, counted(would.Versions, "version"),
+		if !e.Asks(fmt.Sprintf("remove %s with %s? %s", name.Worker, counted(would.Versions, "version"),
 			waitingText(would))) {
 			return errors.New("nothing is removed")
 		}
@@ -186,8 +184,7 @@ func removeWorker(ctx context.Context, e *env, c *control.Client, name control.W
 	if err != nil {
 		return listsThem(err)
 	}
-	_, err = fmt.Fprintf(e.out, "removed %s; %s\n", name.Worker, waitingText(removed))
-	return err
+	return e.Say("removed %s; %s", name.Worker, waitingText(removed))
 }
 
 // waitingText says what happens to events when their worker is removed.
@@ -205,12 +202,4 @@ func counted(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// asks prints a question and reports whether the answer is yes.
-func (e *env) asks(question string) bool {
-	fmt.Fprint(e.err, question+" [y/N] ")
-	answer, _ := bufio.NewReader(e.in).ReadString('\n')
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
 }

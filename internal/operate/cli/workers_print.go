@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
 // workerCells is a worker in a list.
-func workerCells(w *control.Worker) []any {
+func workerCells(w control.Worker) []any {
 	target := w.Owner + "/" + w.Name
 	if w.Version == "" {
 		return []any{target, "none active", "", ""}
@@ -41,8 +42,8 @@ func printTogether(row func(name, format string, args ...any), w *control.Worker
 	}
 }
 
-func (e *env) printWorker(shown *control.ShownVersion, in control.WorkerVersions) error {
-	t, w := e.table(), &shown.Version
+func printWorker(to *terminal.Terminal, shown *control.ShownVersion, in control.WorkerVersions) error {
+	t, w := to.Table(), &shown.Version
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
 	row("worker", "%s/%s", w.Owner, w.Name)
 	row("version", "%s", w.Version)
