@@ -7,7 +7,7 @@
 // client. What only rooms of Pinwheel say to each other is in its subpackage lifecycle.
 //
 // An event flows through the rooms like this: package consumer pulls a message and decodes it to an Event, in a
-// lifecycle.Delivery. Package dispatch adds the Worker and makes an Attempt. Package isolates runs the Attempt and makes
-// Reports of it. Package dispatch decides what each Report means: a Settlement, which has a Reply, an Outcome, or both.
-// Package consumer settles it: it publishes the reply, then acks, retries, or writes a DeadLetter.
+// lifecycle.Delivery. Package dispatch adds the Worker and makes an Attempt. Package isolates runs the Attempt and
+// makes Reports of it. Package dispatch decides what each Report means: a Settlement, which has a Reply, an Outcome, or
+// both. Package consumer settles it: it publishes the reply, then acks, retries, or writes a DeadLetter.
 package events
