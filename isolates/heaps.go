@@ -185,7 +185,9 @@ func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) 
 	}
 	jc := &jsContext{isolate: iso, worker: w, secrets: secrets, functions: v8x.FunctionsIn(w.Code)}
 	h.lookBefore(jc)
-	if jc.v8, err = iso.v8.NewContext(ask.Answer); err != nil {
+	if jc.v8, err = iso.v8.NewContext(ask.Answers(func(stack string) string {
+		return h.pool.stacks.Author(w, stack)
+	})); err != nil {
 		return nil, err
 	}
 	iso.latest = jc

@@ -82,7 +82,7 @@ func crossings() map[string]crossing {
 			Object.defineProperty(Promise, Symbol.species, { get: () => class Evil extends Promise {} })`,
 			`return [Promise.prototype.then, Array.prototype[Symbol.iterator], JSON.stringify, Function.prototype.call, fetch, Map.prototype.get].filter((f) => f.toString().includes("Reflect.apply")).length || Promise[Symbol.species] !== Promise ? "patched" : ""`, true, true},
 		"frozen":        {`Object.freeze(Array.prototype); delete globalThis.structuredClone`, `return Object.isFrozen(Array.prototype) || typeof structuredClone === "undefined" ? "frozen" : ""`, true, true},
-		"error hooks":   {`Error.stackTraceLimit = 3; Error.prepareStackTrace = () => env.SECRET`, `return (Error.stackTraceLimit !== 10 ? "limit" : "") + (Error.prepareStackTrace ?? "")`, true, true},
+		"error hooks":   {`Error.stackTraceLimit = 3; Error.prepareStackTrace = () => env.SECRET`, `return (Error.stackTraceLimit !== 20 ? "limit" : "") + (Error.prepareStackTrace.length === 2 ? "" : "prepare")`, true, true},
 		"RegExp.$1":     {`/(mark)/.exec("mark")`, `return RegExp.$1`, true, true},
 		"listeners":     {`addEventListener("error", (e) => { globalThis.heard = env.WHO; e.preventDefault() })`, `reportError(new Error("LINE " + line)); return globalThis.heard`, true, true},
 		"env":           {`for (const f of [() => { env.mark = 1 }, () => { env.JOBS.mark = 1 }, () => Object.setPrototypeOf(env, { mark: 1 }), () => Object.defineProperty(env, "WHO", { value: "x" }), () => { delete env.WHO }]) try { f() } catch {}`, `return env.mark ?? env.JOBS.mark ?? (Reflect.ownKeys(env).sort().join() === "JOBS,SECRET,WHO" ? "" : "keys")`, false, false},

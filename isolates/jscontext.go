@@ -6,6 +6,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/codecache"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -136,7 +137,7 @@ func (x contextIndex) remove(jc *jsContext) {
 // compile compiles and evaluates the module of a context.
 func (jc *jsContext) compile(c *codecache.Cache) (v8x.ModuleState, v8x.Result) {
 	code := c.Get(jc.worker)
-	state, result := jc.v8.Module(v8x.Source{Name: jc.worker.File, Text: jc.worker.Code, Cache: code})
+	state, result := jc.v8.Module(v8x.Source{Name: js.BundlePrefix + jc.worker.File, Text: jc.worker.Code, Cache: code})
 	if jc.v8.CacheRejected() {
 		c.Reject(jc.worker)
 	}

@@ -11,13 +11,22 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// Answer is the v8x.HostFunc of every context.
-func Answer(in []byte) ([]byte, error) {
-	q := v8x.ReadCommands(in)
-	op, _ := q.Next()
+// Answers returns the v8x.HostFunc of a context. frames maps the frames of a stack to the author's files.
+func Answers(frames func(string) string) v8x.HostFunc {
+	return func(in []byte) ([]byte, error) {
+		q := v8x.ReadCommands(in)
+		op, _ := q.Next()
+		if op == js.AskFrames {
+			return v8x.AnswerString(frames(q.Text())), nil
+		}
+		return answer(op, &q)
+	}
+}
+
+func answer(op int, q *v8x.Commands) ([]byte, error) {
 	switch op {
 	case js.AskSubtle:
-		return subtle.Now(&q).Answer(), nil
+		return subtle.Now(q).Answer(), nil
 	case js.AskDecode:
 		return decodeLegacy(q.Text(), int(q.Int()), q.View(), q.Bool(), q.Bool())
 	case js.AskTimingSafeEqual:

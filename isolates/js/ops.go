@@ -74,6 +74,7 @@ const (
 const (
 	AskTimingSafeEqual = 3
 	AskDomainToASCII   = 4
+	AskFrames          = 5
 	AskSubtle          = 30
 	AskDecode          = 31
 )

@@ -17,6 +17,10 @@ var text embed.FS
 // Prefix begins the names of the runtime's files in stacks; such frames are not shown to authors.
 const Prefix = "pinwheel:runtime/"
 
+// BundlePrefix begins the name that V8 has of a worker's module. So a frame of the bundle differs from one that is
+// mapped to the author's files already, whatever these are called.
+const BundlePrefix = "bundle:"
+
 // Start starts V8 and makes the snapshot with the runtime in it, once per process.
 func Start() error { return start() }
 

@@ -34,10 +34,14 @@ func (s *Maps) Author(w *workers.Worker, stack string) string {
 		stack = strings.ToValidUTF8(stack[:MaxRaw], "")
 	}
 	stack = withoutRuntime(stack)
-	if stack == "" || len(w.SourceMap) == 0 {
+	bundle := js.BundlePrefix + w.File
+	if !strings.Contains(stack, bundle) {
 		return stack
 	}
-	return s.mapOf(w).Stack(w.File, stack)
+	if len(w.SourceMap) > 0 {
+		stack = s.mapOf(w).Stack(bundle, stack)
+	}
+	return strings.ReplaceAll(stack, bundle, w.File) // what the map does not have
 }
 
 // mapOf returns the source map of a worker. A nil map maps nothing. Parsing takes long, so it is done without the lock.

@@ -16,7 +16,7 @@ internal.callBinding = (kind, name, method, texts, body, convert, keeps = false)
   const id = internal.nextRequestId();
   const capability = newCapability();
   const run = internal.acting();
-  MapPrototypeSet(waiting, id, { __proto__: null, capability, convert, run });
+  MapPrototypeSet(waiting, id, { __proto__: null, capability, convert, run, at: internal.stackHere() });
   internal.speakFor(run);
   const kept = internal.isKept(body);
   send(sendOps.CALL, id, kind, name, method, texts, kept ? "" : body, keeps && run !== null, kept ? body.id : -1);
@@ -28,16 +28,16 @@ internal.called = (id, error, texts, body) => {
   const entry = MapPrototypeGet(waiting, id);
   if (entry === undefined) return;
   MapPrototypeDelete(waiting, id);
-  const { capability, convert, run } = entry;
+  const { at, capability, convert, run } = entry;
   if (error !== null) {
-    capability.reject(new Error(error));
+    capability.reject(internal.withStack(at, new Error(error)));
     return;
   }
   let value;
   try {
     value = convert(texts, typeof body === "number" ? internal.newKept(run, id, body) : body);
   } catch (thrown) {
-    capability.reject(thrown);
+    capability.reject(internal.withStack(at, thrown));
     return;
   }
   capability.resolve(value);

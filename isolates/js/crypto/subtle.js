@@ -227,8 +227,9 @@ function toJwk(value) {
 // settled returns the promise of a result.
 function settled(result) {
   if (!isLater(result)) return PromiseResolve(toResult(result));
+  const at = internal.stackHere();
   const capability = newCapability();
-  result.on((value) => { capability.resolve(toResult(value)); }, (error) => { capability.reject(error); });
+  result.on((value) => { capability.resolve(toResult(value)); }, (error) => { capability.reject(internal.withStack(at, error)); });
   return capability.promise;
 }
 

@@ -45,8 +45,9 @@ class AbortSignal extends EventTarget {
     requireArguments(arguments.length, 1, "AbortSignal.timeout");
     const delay = toInteger(milliseconds, 64, false, "enforce", "AbortSignal.timeout: the argument");
     const signal = new AbortSignal(TOKEN);
+    const at = internal.stackHere();
     internal.startTimer(delay, () => {
-      signalAbort(signal, new DOMException("The operation timed out", "TimeoutError"));
+      signalAbort(signal, internal.withStack(at, new DOMException("The operation timed out", "TimeoutError")));
     });
     return signal;
   }

@@ -129,14 +129,16 @@ function consume(state, kind) {
 }
 
 function consumeStream(state, kind) {
+  const at = internal.stackHere();
   return new Promise((resolve, reject) => {
+    const fail = (error) => { reject(internal.withStack(at, error)); };
     internal.readAll(state.stream, Infinity, (bytes) => {
       try {
         resolve(convert(kind, bytes, false, state));
       } catch (error) {
-        reject(error);
+        fail(error);
       }
-    }, reject);
+    }, fail);
   });
 }
 

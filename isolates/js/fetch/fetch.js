@@ -32,6 +32,7 @@ class Fetch {
   feed = null; // the response's body
   sent = false;
   run = internal.acting();
+  at = internal.stackHere(); // where it was begun
   unlisten = noop;
   constructor(id, url, s, through) {
     this.id = id;
@@ -246,7 +247,7 @@ internal.fetchChunk = (id, bytes) => {
 // fetchFailed handles a request without a complete response. thrown says that message is what a service threw.
 internal.fetchFailed = (id, message, thrown) => {
   const f = MapPrototypeGet(fetches, id);
-  if (f !== undefined) fail(f, thrown ? internal.remoteError(message) : new TypeError(message));
+  if (f !== undefined) fail(f, internal.withStack(f.at, thrown ? internal.remoteError(message) : new TypeError(message)));
 };
 
 // forgetFetches removes the fetches of a past event. Go has cancelled them.

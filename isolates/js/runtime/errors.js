@@ -3,11 +3,12 @@
 "use strict";
 
 const {
-  ErrorCaptureStackTrace, ErrorPrototype, ErrorStackGetter, ObjectPrototypeHasOwnProperty,
-  ObjectSetPrototypeOf, ReflectApply, ReflectGetOwnPropertyDescriptor, ReflectGetPrototypeOf, StringPrototypeIncludes,
+  Error, ErrorCaptureStackTrace, ErrorPrototype, ErrorPrototypeToString, ErrorStackGetter,
+  ObjectDefineProperty, ObjectPrototypeHasOwnProperty, ReflectDefineProperty,
+  ObjectSetPrototypeOf, ReflectApply, ReflectGetOwnPropertyDescriptor, ReflectGetPrototypeOf, StringPrototypeEndsWith, StringPrototypeIncludes,
   StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeStartsWith, SymbolPrototypeToString, sealedProto,
 } = primordials;
-const { defineConstants, defineInterface, illegalInvocation, toDOMString } = internal;
+const { askOps, defineConstants, defineInterface, illegalInvocation, toDOMString } = internal;
 
 const codes = {
   __proto__: null,
@@ -126,6 +127,66 @@ function cleanStack(stack) {
   }
   return out.length > MAX_STACK ? StringPrototypeSlice(out, 0, MAX_STACK) : out;
 }
+
+// ---- what handler code sees as error.stack ----
+
+const BUNDLE_FRAME = "bundle:";
+const FRAME = "\n    at ";
+const NATIVE_FRAME = "(<anonymous>)";
+
+// authorFrames writes the frames of V8 as lines. It leaves out those of the runtime with the functions of V8 that they
+// call, and has Go map those of the bundle to the author's files.
+function authorFrames(sites) {
+  let frames = "";
+  let native = ""; // frames of V8's functions whose caller is not known yet
+  let mapped = false;
+  for (let i = 0; i < sites.length && frames.length < MAX_STACK; i++) {
+    const site = primordials.CallSitePrototypeToString(sites[i]);
+    const line = FRAME + site;
+    if (StringPrototypeIncludes(site, RUNTIME_FRAME)) native = "";
+    else if (StringPrototypeEndsWith(site, NATIVE_FRAME)) native += line;
+    else {
+      frames += native + line;
+      native = "";
+      mapped ||= StringPrototypeIncludes(site, BUNDLE_FRAME);
+    }
+  }
+  frames += native;
+  return mapped ? host.ask(askOps.FRAMES, frames) : frames;
+}
+
+// prepareStackTrace is Error.prepareStackTrace: V8 calls it when the stack of an error is read first. Handler code may
+// replace it, as in Node.
+function prepareStackTrace(error, sites) {
+  let text;
+  try {
+    text = ErrorPrototypeToString(error);
+  } catch {
+    text = "<error>"; // as V8 does
+  }
+  return text + authorFrames(sites);
+}
+ObjectDefineProperty(Error, "prepareStackTrace",
+  { __proto__: null, value: prepareStackTrace, writable: true, enumerable: false, configurable: true });
+
+// stackHere keeps the stack of a call, for an error that is made when the call is over.
+internal.stackHere = () => {
+  const holder = { __proto__: null };
+  ErrorCaptureStackTrace(holder);
+  return holder;
+};
+
+// withStack gives the stack of a call to an error that the runtime made when the call was over. An error that has frames
+// keeps them.
+internal.withStack = (holder, error) => {
+  if (!isError(error) || StringPrototypeIncludes(rawStack(error), FRAME)) return error;
+  const frames = rawStack(holder);
+  const at = StringPrototypeIndexOf(frames, FRAME);
+  if (at === -1) return error;
+  const value = describe(error).text + StringPrototypeSlice(frames, at);
+  ReflectDefineProperty(error, "stack", { __proto__: null, value, writable: true, enumerable: false, configurable: true });
+  return error;
+};
 
 class Description {
   name;

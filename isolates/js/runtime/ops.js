@@ -26,7 +26,7 @@ internal.sendOps = {
 // askOps are the questions of JavaScript to Go. JavaScript waits for the answer: host.ask(op, ...).
 internal.askOps = {
   __proto__: null,
-  TIMING_SAFE_EQUAL: 3, DOMAIN_TO_ASCII: 4,
+  TIMING_SAFE_EQUAL: 3, DOMAIN_TO_ASCII: 4, FRAMES: 5,
   SUBTLE: 30, DECODE: 31,
 };
 

@@ -98,6 +98,7 @@ primordials.MapIteratorPrototypeNext = uncurryThis(Reflect.getPrototypeOf(new Ma
 primordials.SetIteratorPrototypeNext = uncurryThis(Reflect.getPrototypeOf(new Set().values()).next);
 primordials.DecodeURIComponent = decodeURIComponent;
 primordials.ErrorCaptureStackTrace = Error.captureStackTrace;
+primordials.ErrorPrototypeToString = uncurryThis(Error.prototype.toString);
 
 // takeLate takes V8's newest features. V8 adds them to a context only after it made the context from a snapshot, and
 // not while it makes a snapshot. events/entry.js calls takeLate in each context, before handler code. So other code
@@ -107,6 +108,12 @@ primordials.takeLate = () => {
   primordials.ObjectDefineProperty(primordials.Error, "isError",
     { __proto__: null, value: isError.isError, writable: true, enumerable: false, configurable: true });
   primordials.Float16Array = globalThis.Float16Array;
+  const { prepareStackTrace } = primordials.Error;
+  primordials.Error.prepareStackTrace = (_, sites) => sites;
+  const site = new primordials.Error().stack[0]; // a stack has no frames while V8 makes a snapshot
+  primordials.Error.prepareStackTrace = prepareStackTrace;
+  primordials.Error.stackTraceLimit = 20; // V8's 10, and as many of the runtime, which prepareStackTrace leaves out
+  primordials.CallSitePrototypeToString = primordials.uncurryThis(primordials.ReflectGetPrototypeOf(site).toString);
 };
 
 // isError is an Error.isError that is also true for a DOMException, as Web IDL requires. For V8 a DOMException is an
