@@ -72,8 +72,8 @@ func TestCommandsAreCharged(t *testing.T) {
 	require.Equal(t, 1100*time.Millisecond, r.end.CPU)
 }
 
-// A stack has the author's lines wherever it can be read: in error.stack, in a reply, in the output and in a failure. An
-// error that the runtime makes when a call is over has the line of the call.
+// A stack has the author's lines wherever it can be read: in error.stack, in a reply, in the output and in a failure.
+// An error that the runtime makes when a call is over has the line of the call.
 func TestStacksHaveTheAuthorsLines(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
