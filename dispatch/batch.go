@@ -67,8 +67,7 @@ func (d *Dispatcher) reportBatch(r *run, end *lifecycle.End, now time.Time, fx *
 		of.company = open && n > 1
 		is := judge(of)
 		if is.notRun {
-			d.end(r, end, took, fx)
-			return !d.returnRun(r, now, fx)
+			return d.notRun(r, end, now, fx)
 		}
 		if end.Interrupted && end.Started {
 			e.Interrupted++
@@ -82,10 +81,9 @@ func (d *Dispatcher) reportBatch(r *run, end *lifecycle.End, now time.Time, fx *
 		}
 		verdicts[i] = is
 	}
-	d.end(r, end, took, fx)
+	d.end(r, end, now, fx)
 	brief := end.Started && !end.Waited && end.CPU <= briefCPU*time.Duration(n)
 	for i, e := range r.Batch {
-		d.quarantine.left(e, now)
 		s := d.settlement(e, r.version, verdicts[i], took)
 		s.Brief = brief
 		if s.Outcome.Verdict == lifecycle.Ack && s.Outcome.Failure == nil && (e.Waits() || r.Worker.Idempotent) {

@@ -25,7 +25,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 			})
 		}
 		d.mu.Lock()
-		soonest, ripe, due, extra, left := d.soonest, d.gatherer.due, d.quarantine.next(), d.extras.due, d.idle.look
+		soonest, ripe, due, extra, left := d.soonest, d.gatherer.due, d.gates.crashes.due(), d.extras.due, d.idle.look
 		d.mu.Unlock()
 		wait := time.Hour
 		notAfter := func(at time.Time, step time.Duration) {
@@ -57,5 +57,5 @@ func (d *Dispatcher) expire(now time.Time, fx *effects) {
 			d.soonest = o.soonest
 		}
 	}
-	d.quarantine.expireQuarantine(now, fx)
+	d.gates.crashes.expire(now, fx)
 }

@@ -30,7 +30,8 @@ func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration
 			d.charge(r, cpu)
 		}
 		d.wakeThreads(now, fx) // a thread that is woken now takes what waits
-		yield = d.othersWait(o, thread, d.quarantine.startable(), now)
+		startable, _ := d.gates.crashes.startable()
+		yield = d.othersWait(o, thread, startable, now)
 	})
 	return yield
 }
