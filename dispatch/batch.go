@@ -25,7 +25,7 @@ func (a *gatherer) refuseBatch(o *owner, now time.Time, fx *effects) *version {
 	var of *version
 	var others []item
 	n := 0
-	gone, left := it.sift(func(one item) bool {
+	gone, left := it.filter(func(one item) bool {
 		v, f := a.b.gates.refuse(one.event, one.route, now)
 		switch {
 		case f != nil:
@@ -52,7 +52,7 @@ func (a *gatherer) refuseBatch(o *owner, now time.Time, fx *effects) *version {
 	}
 	if len(others) > 0 {
 		a.gatherAgain(o, others, fx)
-		a.completeHasty(fx)
+		a.completeImmediate(fx)
 	}
 	return of
 }

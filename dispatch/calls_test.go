@@ -81,7 +81,7 @@ func TestCalledEventsStayWithTheirCaller(t *testing.T) {
 			over(d, 1, batch[0], root)
 			over(d, 1, root, nil)
 			l.take()
-			time.Sleep(keepExtra / 2)
+			time.Sleep(keepSpare / 2)
 		}
 		require.Empty(t, l.takeClosing())
 	})

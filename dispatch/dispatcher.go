@@ -174,7 +174,7 @@ func (d *Dispatcher) Drain() {
 	d.locked(func(now time.Time, fx *effects) {
 		d.draining = true
 		for _, o := range d.owners {
-			d.sift(o, func(it item) bool {
+			d.filter(o, func(it item) bool {
 				if !it.event.Direct() {
 					fx.settle = append(fx.settle, returned(it.event))
 				}

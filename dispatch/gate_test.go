@@ -129,4 +129,8 @@ func TestSuspectsTakeTurns(t *testing.T) {
 		Worker: "w"}}, now), "an event of the stream")
 	require.Nil(t, of.refuse(b, now.Add(turnFor)), "a is free")
 	require.EqualValues(t, 1, of.refused)
+
+	of.suspected(Suspect{Owner: "a", Worker: "w", Try: true}, now)
+	of.learn(Ban{Owner: "a", Worker: "w", Times: 1, LeftMs: -1, Direct: true}, now)
+	require.NotNil(t, of.refuse(a, now.Add(turnFor)), "another process's ban leaves it a suspect")
 }

@@ -444,7 +444,7 @@ func (m *machine) check(t *rapid.T) {
 	queued += d.gates.crashes.queued() - others
 	require.Equal(t, []int{queued, held, running}, []int{d.queued, d.running, d.running})
 	require.Equal(t, runnable, d.runnable)
-	require.Empty(t, d.gatherer.hasty)
+	require.Empty(t, d.gatherer.immediate)
 	require.Equal(t, m.sent, queued+running+others+len(m.settled)+len(m.watched), "no event is lost")
 }
 

@@ -122,7 +122,7 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, now time.Time, fx *effects)
 	o, took := r.owner, now.Sub(r.Start)
 	d.setAway(r, false)
 	if r.calls > 0 {
-		d.placer.lend(r, false)
+		d.placer.setCalling(r, false)
 	}
 	d.gates.ended(r, now, fx)
 	d.running--

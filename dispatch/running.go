@@ -87,7 +87,7 @@ func (d *Dispatcher) Calling(a *lifecycle.Attempt, is bool) {
 				r.calls--
 			}
 			if before == 0 || r.calls == 0 {
-				d.placer.lend(r, r.calls > 0)
+				d.placer.setCalling(r, r.calls > 0)
 				d.changed(r.owner)
 			}
 		}

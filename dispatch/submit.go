@@ -27,7 +27,7 @@ func (d *Dispatcher) Submit(batch []*lifecycle.Delivery) {
 				d.submit(e, now, fx)
 			}
 		}
-		d.gatherer.completeHasty(fx)
+		d.gatherer.completeImmediate(fx)
 	})
 }
 
