@@ -491,7 +491,6 @@ var sleeps = map[string]string{
 	"dispatch/dispatcher_test.go":       "in a synctest bubble: the clock is fake",
 	"dispatch/stay_test.go":             "in a synctest bubble: the clock is fake",
 	"dispatch/bans_test.go":             "in a synctest bubble: the clock is fake",
-	"dispatch/trials_test.go":           "in a synctest bubble: the clock is fake",
 	"dispatch/quarantine_test.go":       "in a synctest bubble: the clock is fake",
 
 	"consumer/wholecluster_test.go":         "the sleep is a publisher's, before it tries again",

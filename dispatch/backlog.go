@@ -194,12 +194,12 @@ func (b *backlog) lookAgain() {
 	}
 }
 
-// sift keeps the waiting events of o for which keep is true.
-func (b *backlog) sift(o *owner, keep func(item) bool, fx *effects) {
+// filter keeps the waiting events of o for which keep is true.
+func (b *backlog) filter(o *owner, keep func(item) bool, fx *effects) {
 	before := o.held()
 	var left []*route
 	some := func(it *item) bool {
-		gone, stays := it.sift(keep)
+		gone, stays := it.filter(keep)
 		if o.extra -= gone; !stays {
 			o.extra++ // the item itself is not among them
 		}
@@ -219,7 +219,7 @@ func (b *backlog) sift(o *owner, keep func(item) bool, fx *effects) {
 		o.waiting -= waiting - r.waiting.n
 	})
 	for _, g := range o.gathers {
-		g.sift(keep)
+		g.filter(keep)
 	}
 	o.overflow.left(before - o.held())
 	b.queued -= before - o.held()
@@ -293,7 +293,7 @@ func complete(r *events.Reply, e *lifecycle.Delivery, version string, took time.
 
 func (b *backlog) expireOwner(o *owner, now time.Time, fx *effects) {
 	o.soonest = time.Time{}
-	b.sift(o, func(it item) bool {
+	b.filter(o, func(it item) bool {
 		e := it.event
 		if expired(e, now) {
 			v, f := b.gates.refuse(e, it.route, now)

@@ -20,6 +20,10 @@ const (
 	remembered = 2 * longestBan
 	// mostBans is how many bans are kept; ended ones go first.
 	mostBans = 10_000
+	// suspectFor is how long a worker is a suspect, and turnFor how long the direct events of an owner's suspects run
+	// beside those of no other suspect.
+	suspectFor = time.Minute
+	turnFor    = time.Second
 	// banSlack is by how much another process's ban must be longer to count here: bans must not grow by the time that
 	// their exchange takes.
 	banSlack = 2 * time.Second
@@ -35,24 +39,42 @@ type Ban struct {
 	Direct bool `json:"direct,omitempty"`
 }
 
+// Suspect is what is known of a worker that ran in a process when it died.
+type Suspect struct {
+	Owner  string
+	Worker string        // "" = all of the owner's
+	Times  int           // processes that died
+	Left   time.Duration // how much longer its direct events are refused
+	Try    bool          // they run beside those of no other suspect at first
+}
+
 // banned names a worker, or with worker "" an owner.
 type banned struct {
 	owner, worker string
 	direct        bool // only its direct events
 }
 
-// ban is what is known of a banned worker or owner.
+// ban is what is known of a worker or owner that cost threads or processes, or may have.
 type ban struct {
-	times int
-	since time.Time // when the latest began
-	until time.Time
+	times   int
+	since   time.Time // when the latest began
+	until   time.Time
+	suspect time.Time // of direct events: until when they run beside those of no other suspect
 }
 
-// bans are all known bans. A process that loses threads is replaced in the end: no owner may cause that again and again
-// with new events, workers and versions. d.mu must be held for all methods.
+// over reports whether nothing of it counts.
+func (x ban) over(now time.Time) bool { return now.Sub(x.until) > remembered && !now.Before(x.suspect) }
+
+// bans are all that is known of workers and owners. A process that loses threads is replaced in the end: no owner may
+// cause that again and again with new events, workers and versions. d.mu must be held for all methods.
+//
+// Of the workers that ran in a process when it died, one may have ended it. The direct events of these suspects run,
+// but those of one owner at a time. So the next crash shows whose it was, and the others are free after turnFor each.
 type bans struct {
-	of      map[banned]ban
-	refused uint64 // direct events; for the metrics
+	of       map[banned]ban
+	turn     string // the owner whose suspects have their turn; "" = nobody's
+	turnEnds time.Time
+	refused  uint64 // direct events; for the metrics
 }
 
 // lost bans a worker, and its owner after the first time. It returns both bans.
@@ -62,32 +84,43 @@ func (b *bans) lost(w *workers.Worker, began, now time.Time) (ofWorker, ofOwner 
 	case o.times == 0:
 		b.set(owner, ban{times: 1, since: now, until: now}, now)
 	case !now.Before(o.until):
-		b.set(owner, ban{o.times + 1, now, now.Add(banFor(o.times))}, now)
+		b.set(owner, ban{times: o.times + 1, since: now, until: now.Add(doubled(firstBan, o.times, longestBan))}, now)
 	}
 	// Of several runs that were under way when the first was found, only the first counts for the worker.
 	if x := b.get(worker, now); x.times == 0 || !began.Before(x.since) {
-		b.set(worker, ban{x.times + 1, now, now.Add(banFor(x.times + 1))}, now)
+		b.set(worker, ban{times: x.times + 1, since: now, until: now.Add(doubled(firstBan, x.times+1, longestBan))}, now)
 	}
 	return b.of[worker], b.of[owner]
 }
 
-// get returns the ban of a key, or the zero ban when it no longer counts.
-func (b *bans) get(key banned, now time.Time) ban {
-	if x := b.of[key]; now.Sub(x.until) <= remembered {
-		return x
+// suspected takes what a supervisor knows of a worker.
+func (b *bans) suspected(s Suspect, now time.Time) {
+	key := banned{s.Owner, s.Worker, true}
+	x := b.get(key, now)
+	if s.Left > 0 {
+		x.times, x.since, x.until = s.Times, now, now.Add(s.Left)
 	}
-	return ban{}
+	if s.Try {
+		x.suspect = now.Add(suspectFor)
+	}
+	b.set(key, x, now)
 }
 
-// banFor returns how long the n-th ban holds.
-func banFor(n int) time.Duration { return min(firstBan<<min(n-1, 16), longestBan) }
+// get returns what still counts of a key.
+func (b *bans) get(key banned, now time.Time) ban {
+	x := b.of[key]
+	if now.Sub(x.until) > remembered {
+		return ban{suspect: x.suspect}
+	}
+	return x
+}
 
 func (b *bans) set(key banned, x ban, now time.Time) {
 	if b.of == nil {
 		b.of = map[banned]ban{}
 	}
 	for old, x := range b.of {
-		if now.Sub(x.until) > remembered || len(b.of) >= mostBans && !x.until.After(now) {
+		if x.over(now) || len(b.of) >= mostBans && !now.Before(x.until) && !now.Before(x.suspect) {
 			delete(b.of, old)
 		}
 	}
@@ -96,6 +129,7 @@ func (b *bans) set(key banned, x ban, now time.Time) {
 	}
 }
 
+// refuse returns why an event is not run, or nil.
 func (b *bans) refuse(e *lifecycle.Delivery, now time.Time) *events.Failure {
 	for _, key := range [...]banned{
 		{e.Owner, e.Worker, false}, {owner: e.Owner}, {e.Owner, e.Worker, true}, {owner: e.Owner, direct: true},
@@ -113,19 +147,56 @@ func (b *bans) refuse(e *lifecycle.Delivery, now time.Time) *events.Failure {
 			who = "owner " + e.Owner
 		}
 		if key.direct {
-			b.refused++
-			return comeAgain(left, "%s has ended processes, %d times lately: its requests are refused for %s more",
+			return b.comeAgain(left, "%s has ended processes, %d times lately: its requests are refused for %s more",
 				who, x.times, left.Round(time.Second))
 		}
 		return events.Fail(events.ReasonCrash, "%s has cost processes threads, %d times lately: its events are refused for %s more",
 			who, x.times, left.Round(time.Second))
 	}
-	return nil
+	return b.outOfTurn(e, now)
+}
+
+// outOfTurn returns why a direct event may not run beside those of another suspect, or nil.
+func (b *bans) outOfTurn(e *lifecycle.Delivery, now time.Time) *events.Failure {
+	if b.turn != "" && !now.Before(b.turnEnds) {
+		b.free(b.turn, now)
+		b.turn = ""
+	}
+	switch x := b.of[banned{e.Owner, e.Worker, true}]; {
+	case !now.Before(x.suspect) || b.turn == e.Owner:
+		return nil
+	case b.turn == "":
+		b.turn, b.turnEnds = e.Owner, now.Add(turnFor)
+		return nil
+	}
+	return b.comeAgain(b.turnEnds.Sub(now),
+		"a process died while worker %s and others ran: they run one after the other at first", e.Target())
+}
+
+// free ends that workers of an owner are suspects.
+func (b *bans) free(owner string, now time.Time) {
+	for key, x := range b.of {
+		if key.owner != owner {
+			continue
+		}
+		x.suspect = time.Time{}
+		if b.of[key] = x; x.over(now) {
+			delete(b.of, key)
+		}
+	}
+}
+
+// comeAgain returns the failure of a direct event that may come again after that time.
+func (b *bans) comeAgain(after time.Duration, format string, args ...any) *events.Failure {
+	b.refused++
+	f := events.Fail(events.ReasonCrash, format, args...)
+	f.RetryAfter = after
+	return f
 }
 
 func (b *bans) export(now time.Time) (all []Ban) {
 	for key, x := range b.of {
-		if left := x.until.Sub(now); -left <= remembered {
+		if left := x.until.Sub(now); left >= -remembered {
 			all = append(all, Ban{key.owner, key.worker, x.times, left.Milliseconds(), key.direct})
 		}
 	}
@@ -151,19 +222,26 @@ func (b *bans) learn(x Ban, now time.Time) {
 	if until.Before(mine.until) {
 		until = mine.until
 	}
-	since := mine.since
 	if x.Times > mine.times { // it is new here
-		since = now
+		mine.since = now
 	}
-	b.set(key, ban{max(x.Times, mine.times), since, until}, now)
+	mine.times, mine.until = max(x.Times, mine.times), until
+	b.set(key, mine, now)
 }
 
-// holding returns how many bans hold now, of all events or of direct ones.
-func (b *bans) holding(direct bool, now time.Time) (n int) {
+// holding returns how many bans of all events and of direct ones hold, and how many workers are suspects.
+func (b *bans) holding(now time.Time) (all, direct, suspects int) {
 	for key, x := range b.of {
-		if key.direct == direct && now.Before(x.until) {
-			n++
+		switch {
+		case !now.Before(x.until):
+		case key.direct:
+			direct++
+		default:
+			all++
+		}
+		if now.Before(x.suspect) {
+			suspects++
 		}
 	}
-	return n
+	return all, direct, suspects
 }

@@ -25,7 +25,7 @@ func (a *gatherer) refuseBatch(o *owner, now time.Time, fx *effects) *version {
 	var of *version
 	var others []item
 	n := 0
-	gone, left := it.sift(func(one item) bool {
+	gone, left := it.filter(func(one item) bool {
 		v, f := a.b.gates.refuse(one.event, one.route, now)
 		switch {
 		case f != nil:
@@ -52,7 +52,7 @@ func (a *gatherer) refuseBatch(o *owner, now time.Time, fx *effects) *version {
 	}
 	if len(others) > 0 {
 		a.gatherAgain(o, others, fx)
-		a.completeHasty(fx)
+		a.completeImmediate(fx)
 	}
 	return of
 }
@@ -67,8 +67,7 @@ func (d *Dispatcher) reportBatch(r *run, end *lifecycle.End, now time.Time, fx *
 		of.company = open && n > 1
 		is := judge(of)
 		if is.notRun {
-			d.end(r, end, took, fx)
-			return !d.returnRun(r, now, fx)
+			return d.notRun(r, end, now, fx)
 		}
 		if end.Interrupted && end.Started {
 			e.Interrupted++
@@ -82,10 +81,9 @@ func (d *Dispatcher) reportBatch(r *run, end *lifecycle.End, now time.Time, fx *
 		}
 		verdicts[i] = is
 	}
-	d.end(r, end, took, fx)
+	d.end(r, end, now, fx)
 	brief := end.Started && !end.Waited && end.CPU <= briefCPU*time.Duration(n)
 	for i, e := range r.Batch {
-		d.quarantine.left(e, now)
 		s := d.settlement(e, r.version, verdicts[i], took)
 		s.Brief = brief
 		if s.Outcome.Verdict == lifecycle.Ack && s.Outcome.Failure == nil && (e.Waits() || r.Worker.Idempotent) {

@@ -81,7 +81,7 @@ func TestCalledEventsStayWithTheirCaller(t *testing.T) {
 			over(d, 1, batch[0], root)
 			over(d, 1, root, nil)
 			l.take()
-			time.Sleep(keepExtra / 2)
+			time.Sleep(keepSpare / 2)
 		}
 		require.Empty(t, l.takeClosing())
 	})
@@ -199,7 +199,7 @@ func TestCallsOfAnEventThatRunsAlone(t *testing.T) {
 		before := d.Next(0, 1)[0]
 		early, _ := calling(t, d, before, "w")
 		d.Submit([]*lifecycle.Delivery{crashed("bad", 7, 2)})
-		require.Equal(t, clearing, d.quarantine.phase)
+		require.Equal(t, clearing, d.gates.crashes.phase)
 		called := d.Next(0, 64)
 		require.Len(t, called, 1)
 		require.Same(t, early, called[0].Event, "it waited when the phase began")
@@ -216,7 +216,7 @@ func TestCallsOfAnEventThatRunsAlone(t *testing.T) {
 		require.Len(t, watchAll(d, l), 1)
 		lone := d.Next(0, 64)
 		require.Len(t, lone, 1)
-		require.Equal(t, alone, d.quarantine.phase)
+		require.Equal(t, alone, d.gates.crashes.phase)
 		inner, _ := calling(t, d, lone[0], "w")
 		called = d.Next(0, 64)
 		require.Len(t, called, 1)

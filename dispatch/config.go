@@ -39,9 +39,9 @@ const (
 	overdue = 10 * time.Millisecond
 	// worthAnother is the expected CPU time of an owner's queued events for which another thread makes a context, too.
 	worthAnother = 10 * time.Millisecond
-	// keepExtra is how long a context stays that was needed while another thread has one of the same version, too: what it
+	// keepSpare is how long a context stays that was needed while another thread has one of the same version, too: what it
 	// costs to make it again is then little.
-	keepExtra = 30 * time.Second
+	keepSpare = 30 * time.Second
 	// closeAtOnce is of how many versions contexts are closed at once, and closeEvery how often while there are more. A
 	// thread needs about 0.25 ms for an isolate.
 	closeAtOnce = 4

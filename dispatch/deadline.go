@@ -25,7 +25,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 			})
 		}
 		d.mu.Lock()
-		soonest, ripe, due, extra, left := d.soonest, d.gatherer.due, d.quarantine.next(), d.extras.due, d.idle.look
+		soonest, ripe, due, spare, left := d.soonest, d.gatherer.due, d.gates.crashes.due(), d.spares.due, d.idle.look
 		d.mu.Unlock()
 		wait := time.Hour
 		notAfter := func(at time.Time, step time.Duration) {
@@ -35,7 +35,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 		}
 		notAfter(soonest, expiryStep)
 		notAfter(ripe, expiryStep)
-		notAfter(extra, expiryStep)
+		notAfter(spare, expiryStep)
 		notAfter(due, time.Millisecond)
 		notAfter(left, time.Millisecond)
 		timer.Reset(wait)
@@ -57,5 +57,5 @@ func (d *Dispatcher) expire(now time.Time, fx *effects) {
 			d.soonest = o.soonest
 		}
 	}
-	d.quarantine.expireQuarantine(now, fx)
+	d.gates.crashes.expire(now, fx)
 }

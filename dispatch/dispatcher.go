@@ -42,12 +42,11 @@ type Dispatcher struct {
 	threads  Threads
 	leases   Leases // nil = no limit is exact
 
-	mu         sync.Mutex
-	effects    effects // of locked: they are a field because a variable of it would be allocated for each call
-	backlog            // owners, their events and runs
-	gatherer   gatherer
-	quarantine quarantine
-	placer     // which threads run the events
+	mu       sync.Mutex
+	effects  effects // of locked: they are a field because a variable of it would be allocated for each call
+	backlog          // owners, their events and runs
+	gatherer gatherer
+	placer   // which threads run the events
 }
 
 // New makes a Dispatcher that has no workers yet. Wire must be called before anything else.
@@ -66,7 +65,7 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 	}
 	d.placer = newPlacer(cfg, &d.backlog)
 	d.gatherer.b = &d.backlog
-	d.quarantine.b, d.quarantine.most = &d.backlog, firstSuspects
+	d.gates.crashes.b, d.gates.crashes.most = &d.backlog, firstSuspects
 	if err := reg.Register(collector{d}); err != nil {
 		return nil, err
 	}
@@ -172,29 +171,27 @@ func (d *Dispatcher) Remove(ownerName, name string) {
 // Drain stops starting events of the stream. Those in queues and those submitted later go back to the stream at once.
 // Attempts that run continue. Direct events, which cannot go back, still run: whoever submits them stops first.
 func (d *Dispatcher) Drain() {
-	d.locked(func(_ time.Time, fx *effects) {
+	d.locked(func(now time.Time, fx *effects) {
 		d.draining = true
 		for _, o := range d.owners {
-			d.sift(o, func(it item) bool {
+			d.filter(o, func(it item) bool {
 				if !it.event.Direct() {
 					fx.settle = append(fx.settle, returned(it.event))
 				}
 				return it.event.Direct()
 			}, fx)
 		}
-		d.quarantine.emptyQuarantine(fx)
+		d.gates.crashes.drain(now, fx)
 	})
 }
 
 // wakeThreads advances the quarantine and wakes as many threads as the startable events are worth. d.mu must be held.
 func (d *Dispatcher) wakeThreads(now time.Time, fx *effects) {
-	if !d.quarantine.idle() {
-		d.quarantine.step(now, fx)
+	c := &d.gates.crashes
+	if !c.idle() {
+		c.step(now, fx)
 	}
 	d.turnWindow(now)
-	var queued [classes]int
-	if d.quarantine.phase == open {
-		queued = d.runnable
-	}
-	fx.wake |= d.placer.wake(d.quarantine.startable(), queued, now)
+	startable, queued := c.startable()
+	fx.wake |= d.placer.wake(startable, queued, now)
 }

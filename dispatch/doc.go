@@ -15,13 +15,13 @@
 //  2. submit.go, next.go, report.go, batch.go, running.go, deadline.go: the way of an event, a method of the Dispatcher
 //     for each step. metrics.go and stats.go say what happened.
 //  3. dispatcher.go: the Dispatcher, and locked: what may let events start, or settles some, is changed there.
-//  4. quarantine.go: events during whose runs processes died. Each runs watched at first, and alone in the end.
-//  5. gatherer.go: makes batches of tasks before they enter their owners' queues.
-//  6. placer.go, idle.go: which owner a thread serves, and which threads are woken. shares.go: which owners took more
+//  4. gatherer.go: makes batches of tasks before they enter their owners' queues.
+//  5. placer.go, idle.go: which owner a thread serves, and which threads are woken. shares.go: which owners took more
 //     than their share of the CPU, and run on background threads.
-//  7. backlog.go: the owners with their queues, and the counts over them. All parts share it.
-//  8. gate.go: the rules about single events. Gates have an event wait: ownerlimit.go, workerlimit.go with its lease.
-//     Filters refuse it: bans.go for workers that cost threads, trials.go for those that ran when a process died.
+//  6. backlog.go: the owners with their queues, and the counts over them. All parts share it.
+//  7. gate.go: the rules about single events. Limits have an event wait: ownerlimit.go, workerlimit.go with its lease.
+//  8. crashes.go: the account of crashes. bans.go refuses events of workers that cost threads or processes.
+//     quarantine.go has events during whose runs processes died: each runs watched at first, and alone in the end.
 //  9. effects.go: what is collected under the lock and carried out without it.
 //  10. fair_queue.go: which owner is served next. Deficit round robin over owners in units of CPU time.
 //  11. run.go, owner.go, route.go, queue.go: an attempt, a tenant, a worker with its versions, a queue of events. What
@@ -29,7 +29,8 @@
 //  12. verdict.go: judge and refuse, the table of docs/development/guarantees.md, and the delay until the next attempt.
 //  13. config.go: the settings, and the constants of all parts.
 //
-// A new rule about when an event may start is a new gate. A new rule about whether it may run at all is a new filter.
+// A new rule about when an event may start is a new gate. A new rule about whether it may run at all is asked in
+// gates.refuse.
 //
 // # Locks
 //

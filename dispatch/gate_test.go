@@ -109,24 +109,28 @@ func TestBansRefuse(t *testing.T) {
 	require.NotNil(t, b.refuse(other, now), "the owner is banned")
 
 	b = bans{}
-	b.set(banned{"o", "w", true}, ban{1, now, now.Add(firstBan)}, now)
+	b.suspected(Suspect{Owner: "o", Worker: "w", Times: 1, Left: firstBan}, now)
 	require.Nil(t, b.refuse(e, now))
 	require.Zero(t, b.refused)
 }
 
 // Direct events of suspects run, those of one owner at a time.
-func TestTrialsRefuse(t *testing.T) {
-	var tr trials
+func TestSuspectsTakeTurns(t *testing.T) {
+	var of bans
 	now := time.Unix(1_000_000, 0)
 	a := &lifecycle.Delivery{Event: events.Event{Owner: "a", Worker: "w"}, Caller: &caller{}}
 	b := &lifecycle.Delivery{Event: events.Event{Owner: "b", Worker: "w"}, Caller: &caller{}}
 	for _, owner := range []string{"a", "b"} {
-		tr.add(Suspect{Owner: owner, Worker: "w"}, now)
+		of.suspected(Suspect{Owner: owner, Worker: "w", Try: true}, now)
 	}
-	require.Nil(t, tr.refuse(a, now))
-	require.Equal(t, trialFor, tr.refuse(b, now).RetryAfter)
-	require.Nil(t, tr.refuse(&lifecycle.Delivery{Event: events.Event{Owner: "b",
+	require.Nil(t, of.refuse(a, now))
+	require.Equal(t, turnFor, of.refuse(b, now).RetryAfter)
+	require.Nil(t, of.refuse(&lifecycle.Delivery{Event: events.Event{Owner: "b",
 		Worker: "w"}}, now), "an event of the stream")
-	require.Nil(t, tr.refuse(b, now.Add(trialFor)), "a is free")
-	require.EqualValues(t, 1, tr.refused)
+	require.Nil(t, of.refuse(b, now.Add(turnFor)), "a is free")
+	require.EqualValues(t, 1, of.refused)
+
+	of.suspected(Suspect{Owner: "a", Worker: "w", Try: true}, now)
+	of.learn(Ban{Owner: "a", Worker: "w", Times: 1, LeftMs: -1, Direct: true}, now)
+	require.NotNil(t, of.refuse(a, now.Add(turnFor)), "another process's ban leaves it a suspect")
 }

@@ -52,10 +52,10 @@ func (l *gatherings) remove(g *gathering) {
 
 // gatherer makes batches of events before these enter their owners' queues. d.mu must be held for all methods.
 type gatherer struct {
-	b       *backlog
-	waiting []*gathering
-	hasty   []*gathering // complete when Submit has seen all its events
-	due     time.Time    // no batch in waiting is due before; zero = there is none
+	b         *backlog
+	waiting   []*gathering
+	immediate []*gathering // complete when Submit has seen all its events
+	due       time.Time    // no batch in waiting is due before; zero = there is none
 }
 
 // batchSize is how many events of an owner a batch of the version may have. Others of the owner must find room beside
@@ -109,7 +109,7 @@ func (a *gatherer) gather(o *owner, it item, v *version) *gathering {
 	o.gatherings.add(g)
 	wait := v.batch.MaxWait.Duration()
 	if wait == 0 {
-		a.hasty = append(a.hasty, g)
+		a.immediate = append(a.immediate, g)
 		return g
 	}
 	g.due = it.since.Add(wait)
@@ -122,8 +122,8 @@ func (a *gatherer) gather(o *owner, it item, v *version) *gathering {
 	return g
 }
 
-// dissolve takes a batch out of all lists. Its events are no longer counted.
-func (a *gatherer) dissolve(g *gathering) []item {
+// remove takes a batch out of all lists. Its events are no longer counted.
+func (a *gatherer) remove(g *gathering) []item {
 	if g.version.gathering != g {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (a *gatherer) dissolve(g *gathering) []item {
 
 // complete puts a batch into its owner's queue.
 func (a *gatherer) complete(g *gathering, fx *effects) {
-	if items := a.dissolve(g); len(items) > 0 {
+	if items := a.remove(g); len(items) > 0 {
 		a.pushBatch(g.owner, items, false, fx)
 	}
 }
@@ -163,13 +163,13 @@ func (a *gatherer) pushBatch(o *owner, items []item, front bool, fx *effects) {
 	a.b.push(o, it, front, fx)
 }
 
-// completeHasty completes the batches that wait for no further Submit.
-func (a *gatherer) completeHasty(fx *effects) {
-	for i, g := range a.hasty {
+// completeImmediate completes the batches that wait for no further Submit.
+func (a *gatherer) completeImmediate(fx *effects) {
+	for i, g := range a.immediate {
 		a.complete(g, fx)
-		a.hasty[i] = nil
+		a.immediate[i] = nil
 	}
-	a.hasty = a.hasty[:0]
+	a.immediate = a.immediate[:0]
 }
 
 // ripen completes the batches that are due.
@@ -200,10 +200,10 @@ func (a *gatherer) regather(o *owner, r *route, removed bool, fx *effects) {
 		case removed:
 			a.complete(g, fx)
 		default:
-			a.gatherAgain(o, a.dissolve(g), fx)
+			a.gatherAgain(o, a.remove(g), fx)
 		}
 	}
-	a.completeHasty(fx)
+	a.completeImmediate(fx)
 }
 
 // gatherAgain queues events that are not counted, by the versions that run them now. What cannot run is refused when it
@@ -218,8 +218,8 @@ func (a *gatherer) gatherAgain(o *owner, items []item, fx *effects) {
 	}
 }
 
-// sift keeps the events of an incomplete batch for which keep is true.
-func (g *gathering) sift(keep func(item) bool) {
+// filter keeps the events of an incomplete batch for which keep is true.
+func (g *gathering) filter(keep func(item) bool) {
 	kept := g.items[:0]
 	g.bytes = 0
 	for _, it := range g.items {

@@ -359,8 +359,9 @@ func (m *machine) check(t *rapid.T) {
 		m.asleep &^= 1 << thread
 	}
 	require.Equal(t, m.asleep, d.idle.asleep)
-	for c, n := range d.quarantine.startable() {
-		left := d.quarantine.phase == open && n == d.runnable[c] && m.left(class(c))
+	startable, _ := d.gates.crashes.startable()
+	for c, n := range startable {
+		left := d.gates.crashes.phase == open && n == d.runnable[c] && m.left(class(c))
 		require.True(t, n == 0 || d.idle.asleep&d.of[c] == 0 || d.idle.waking&d.of[c] != 0 || left,
 			"something could run, and all sleep")
 	}
@@ -384,15 +385,16 @@ func (m *machine) check(t *rapid.T) {
 	held, queued, running, waiting, heavies := 0, 0, 0, 0, 0
 	others := 0 // events of running batches, beside one of each
 	var runnable, lists [classes]int
-	q := &d.quarantine
+	q := &d.gates.crashes
 	suspects := len(m.watched) + q.ready.n
+	_, waits := q.noted[q.event]
 	for i, h := range m.held {
 		for _, a := range h {
 			others += max(0, len(a.Batch)-1)
 			if a.Event.Crashes > 0 {
 				suspects++
 			}
-			require.False(t, q.started && q.event.Crashes > 0 && a.Event.Crashes == 0 && a.Event.Service == nil &&
+			require.False(t, q.event != nil && !waits && a.Event.Crashes == 0 && a.Event.Service == nil &&
 				a.Start.After(startOf(m, q.event)), "nothing starts beside an event that runs alone")
 		}
 		require.Len(t, h, d.idle.attempts[i]+m.callingOn(i))
@@ -439,10 +441,10 @@ func (m *machine) check(t *rapid.T) {
 	require.Equal(t, lists, [classes]int{d.queues[light].newcomers.n + d.queues[light].ring.n,
 		d.queues[heavy].newcomers.n + d.queues[heavy].ring.n})
 	require.Len(t, d.shares.heavy, heavies)
-	queued += d.quarantine.queued() - others
+	queued += d.gates.crashes.queued() - others
 	require.Equal(t, []int{queued, held, running}, []int{d.queued, d.running, d.running})
 	require.Equal(t, runnable, d.runnable)
-	require.Empty(t, d.gatherer.hasty)
+	require.Empty(t, d.gatherer.immediate)
 	require.Equal(t, m.sent, queued+running+others+len(m.settled)+len(m.watched), "no event is lost")
 }
 

@@ -235,10 +235,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	c.d.mu.Lock()
 	m, stats := *c.d.metrics, c.d.stats()
 	processes := c.d.gates.owners.processes
-	suspects, alone := c.d.quarantine.queued(), c.d.quarantine.alone
-	now := time.Now()
-	holding, direct := c.d.gates.bans.holding(false, now), c.d.gates.bans.holding(true, now)
-	tried, refused := len(c.d.gates.trials.suspects), c.d.gates.trials.refused+c.d.gates.bans.refused
+	crashes := &c.d.gates.crashes
+	waiting, alone, refused := crashes.queued(), crashes.alone, crashes.refused
+	bans, direct, suspects := crashes.holding(time.Now())
 	workers := c.d.labelled()
 	c.d.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, n int) {
@@ -253,10 +252,10 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descOwners, stats.Owners)
 	gauge(descHeavy, stats.Heavy)
 	gauge(descFleet, processes)
-	gauge(descSuspects, suspects)
-	gauge(descBans, holding)
+	gauge(descSuspects, waiting)
+	gauge(descBans, bans)
 	gauge(descDirectBans, direct)
-	gauge(descTrials, tried)
+	gauge(descTrials, suspects)
 	count(descRefused, refused)
 	count(descAlone, alone)
 	ch <- m.wait.metric(descWait)

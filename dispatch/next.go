@@ -38,18 +38,14 @@ func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
 
 // fill takes events of one owner after another until the batch is long enough.
 func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch []*lifecycle.Attempt) {
-	if !d.quarantine.idle() {
-		it, v := d.quarantine.nextCall(now, fx)
-		if v == nil {
-			it, v = d.quarantine.nextWatched(now, fx)
-		}
-		if v != nil {
+	if c := &d.gates.crashes; !c.idle() {
+		if it, v := c.next(now, fx); v != nil {
 			r := d.start(it.route.owner, it, v, thread, now)
 			d.changed(r.owner)
 			r.one[0] = &r.Attempt
 			return r.one[:]
 		}
-		if d.quarantine.phase != open {
+		if c.phase != open {
 			return nil
 		}
 	}

@@ -56,8 +56,8 @@ func (o *owner) leftTo(set threadSet, v *version) bool {
 // takenBy notes that the thread takes the first queued event of o. soon are threads that take events soon.
 func (o *owner) takenBy(thread, soon threadSet, now time.Time) {
 	v := o.first()
-	if v.warm&^thread != 0 && v.keeper() != thread && !o.leftTo(soon&v.keeper(), v) {
-		v.keep = now.Add(keepExtra)
+	if v.warm&^thread != 0 && v.homeThread() != thread && !o.leftTo(soon&v.homeThread(), v) {
+		v.keep = now.Add(keepSpare)
 	}
 }
 

@@ -46,9 +46,9 @@ type places struct {
 // free is how many attempts more there are places for.
 func (p *places) free() int { return max(0, p.maxRunning-(p.running-p.calling)) }
 
-// lend gives the place of an attempt that waits for service calls to others, or takes it back, whether it is free or
-// not.
-func (p *places) lend(is bool) {
+// setCalling notes that an attempt waits for service calls, or that this is over. Meanwhile others may have its place.
+// It gets the place back whether one is free or not.
+func (p *places) setCalling(is bool) {
 	if is {
 		p.calling++
 	} else {

@@ -8,13 +8,13 @@ import (
 )
 
 // placer decides on which threads events run: which owner a thread serves, and which threads are woken. It knows which
-// threads sleep (idle.go), which hold a context of a version (version.warm, extra.go), which one keeps it
+// threads sleep (idle.go), which hold a context of a version (version.warm, spares), which one keeps it
 // (version.home), and which run the owners of each class (shares.go). It starts nothing and wakes nothing itself. d.mu
 // must be held for all methods.
 type placer struct {
 	b      *backlog
 	idle   idleThreads
-	extras extras
+	spares spares
 	of     [classes]threadSet // which threads run the owners of each class
 	mean   time.Duration      // expected CPU time of an event, over all workers
 }
@@ -95,7 +95,7 @@ func (p *placer) othersWait(o *owner, thread int, startable [classes]int, now ti
 // started notes that a thread has a run: it holds a context of the version from now on.
 func (p *placer) started(r *run, now time.Time) {
 	r.version.begins(1 << r.thread)
-	if p.extras.note(r.version, now) {
+	if p.spares.note(r.version, now) {
 		p.b.lookAgain()
 	}
 	p.idle.attempts[r.thread]++
@@ -110,37 +110,37 @@ func (p *placer) ended(r *run, end *lifecycle.End) {
 	r.version.ended(1<<r.thread, end)
 }
 
-// extras knows the versions for which several threads hold a context. One is enough for most, and an isolate takes
+// spares knows the versions for which several threads hold a context. One is enough for most, and an isolate takes
 // more memory than all else that an owner has. So a context that was needed only for a moment is closed again.
-type extras struct {
+type spares struct {
 	versions []*version
 	due      time.Time // of the next look at them; zero = there are none
 }
 
 // note adds a version if threads hold several contexts of it. It returns true if Run must reset its timer.
-func (x *extras) note(v *version, now time.Time) bool {
-	if v.extra || v.warm.len() < 2 || v.worker.Mode.OrDefault() != workers.Pinned {
+func (x *spares) note(v *version, now time.Time) bool {
+	if v.spare || v.warm.len() < 2 || v.worker.Mode.OrDefault() != workers.Pinned {
 		return false
 	}
-	v.extra = true
+	v.spare = true
 	x.versions = append(x.versions, v)
 	if !x.due.IsZero() {
 		return false
 	}
-	x.due = now.Add(keepExtra)
+	x.due = now.Add(keepSpare)
 	return true
 }
 
-// look returns contexts that were not needed for keepExtra, of at most closeAtOnce versions: their threads run no event
+// look returns contexts that were not needed for keepSpare, of at most closeAtOnce versions: their threads run no event
 // meanwhile. It forgets versions that have one context, or are removed: a thread closes the contexts of these anyway.
-func (x *extras) look(owners map[string]*owner, now time.Time) (unneeded []closing) {
+func (x *spares) look(owners map[string]*owner, now time.Time) (unneeded []closing) {
 	if x.due.IsZero() || now.Before(x.due) {
 		return nil
 	}
 	all, left := x.versions, closeAtOnce
 	x.versions, x.due = all[:0], time.Time{}
 	for _, v := range all {
-		if v.extra = v.warm.len() > 1 && installed(owners, v.worker) == v; !v.extra {
+		if v.spare = v.warm.len() > 1 && installed(owners, v.worker) == v; !v.spare {
 			continue
 		}
 		x.versions = append(x.versions, v)
@@ -150,21 +150,21 @@ func (x *extras) look(owners map[string]*owner, now time.Time) (unneeded []closi
 		if left--; left < 0 {
 			continue
 		}
-		v.keep = now.Add(keepExtra) // if something runs there now, it is asked again
-		(v.warm &^ v.keeper()).each(func(thread int) { unneeded = append(unneeded, closing{thread, v.worker}) })
+		v.keep = now.Add(keepSpare) // if something runs there now, it is asked again
+		(v.warm &^ v.homeThread()).each(func(thread int) { unneeded = append(unneeded, closing{thread, v.worker}) })
 	}
 	clear(all[len(x.versions):])
 	switch {
 	case left < 0:
 		x.due = now.Add(closeEvery)
 	case len(x.versions) > 0:
-		x.due = now.Add(keepExtra)
+		x.due = now.Add(keepSpare)
 	}
 	return unneeded
 }
 
-// keeper returns the thread that keeps its context of v when one is enough: the one that has had it for longest.
-func (v *version) keeper() threadSet {
+// homeThread returns the thread that keeps its context of v when one is enough: the one that has had it for longest.
+func (v *version) homeThread() threadSet {
 	if v.home&v.warm == 0 {
 		v.home = v.warm.any()
 	}
@@ -176,12 +176,13 @@ func (p *placer) tick(now time.Time, fx *effects) {
 	if !now.Before(p.idle.look) {
 		p.idle.look = time.Time{}
 	}
-	fx.close = p.extras.look(p.b.owners, now)
+	fx.close = p.spares.look(p.b.owners, now)
 }
 
-// lend gives the place and the slot of r to others, or takes them back, whether they are free or not.
-func (p *placer) lend(r *run, is bool) {
-	r.owner.places.lend(is)
+// setCalling notes that r waits for service calls, or that this is over. Meanwhile others may have its place and its
+// slot. It gets them back whether they are free or not.
+func (p *placer) setCalling(r *run, is bool) {
+	r.owner.places.setCalling(is)
 	if is {
 		p.idle.attempts[r.thread]--
 	} else {

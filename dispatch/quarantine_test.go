@@ -61,8 +61,8 @@ func TestSuspectsAreWatchedFirst(t *testing.T) {
 		report(d, 0, time.Microsecond, run)
 		rest -= len(seen)
 	}
-	require.Equal(t, firstSuspects, d.quarantine.most, "the next crash begins again")
-	require.True(t, d.quarantine.idle())
+	require.Equal(t, firstSuspects, d.gates.crashes.most, "the next crash begins again")
+	require.True(t, d.gates.crashes.idle())
 }
 
 // After two crashes an event runs alone, others have more time than they were held up, and after a crash alone it is
@@ -149,7 +149,7 @@ func TestAloneIsBounded(t *testing.T) {
 		require.Len(t, d.Next(0, 1), 1, "others go on")
 		report(d, 0, time.Millisecond, append(run, long...))
 		require.Equal(t, 1, d.Stats().Running)
-		require.True(t, d.quarantine.idle())
+		require.True(t, d.gates.crashes.idle())
 
 		// A settler that takes too long to note it: the event comes back later.
 		report(d, 0, time.Millisecond, nil)
@@ -183,6 +183,7 @@ func TestQuarantineDrainsAndExpires(t *testing.T) {
 	for _, s := range l.take() {
 		if s.Event.ID == "2" {
 			require.Equal(t, lifecycle.Return, s.Order)
+			require.True(t, d.gates.crashes.due().IsZero(), "Run sleeps")
 			return
 		}
 	}
@@ -236,7 +237,7 @@ func TestSuspectsMakeRoom(t *testing.T) {
 	}
 	d.Submit(append(batch, parked(9, 2)))
 	require.Empty(t, l.rooms, "more than half of a queue waits")
-	for d.quarantine.queued() > 0 {
+	for d.gates.crashes.queued() > 0 {
 		watchAll(d, l)
 		for run := d.Next(0, 1); len(run) > 0; run = d.Next(0, 1) {
 			report(d, 0, time.Microsecond, run)
@@ -269,6 +270,6 @@ func TestSuspectsOfQueueHandlersLeave(t *testing.T) {
 			report(d, 0, time.Microsecond, batch)
 		}
 	}
-	require.Zero(t, d.quarantine.watched)
-	require.Empty(t, d.quarantine.noted)
+	require.Zero(t, d.gates.crashes.watched)
+	require.Empty(t, d.gates.crashes.noted)
 }

@@ -107,8 +107,8 @@ type batch struct {
 	items []item // without batches
 }
 
-// sift keeps the events of an item for which keep is true. It returns how many have gone, and whether any is left.
-func (it *item) sift(keep func(item) bool) (gone int, left bool) {
+// filter keeps the events of an item for which keep is true. It returns how many have gone, and whether any is left.
+func (it *item) filter(keep func(item) bool) (gone int, left bool) {
 	if it.batch == nil {
 		if keep(*it) {
 			return 0, true

@@ -53,12 +53,7 @@ func (d *Dispatcher) reports(thread int, all []lifecycle.Report, now time.Time, 
 // takeBack queues the events of attempts that a thread did not start. d.mu must be held.
 func (d *Dispatcher) takeBack(all []*run, fx *effects) {
 	for _, r := range slices.Backward(all) { // the last one goes first, so that they keep their order
-		if r.Event.Watched {
-			d.quarantine.requeueWatched(r)
-			continue
-		}
-		if r.Event.Service != nil && d.quarantine.phase != open {
-			d.quarantine.urge(r.items()[0])
+		if d.gates.crashes.takesBack(r) {
 			continue
 		}
 		d.owners[r.owner.name] = r.owner // it may have been forgotten with its last attempt
@@ -95,11 +90,10 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 	if end.Interrupted && end.Started {
 		r.Event.Interrupted++
 	}
-	d.end(r, end, took, fx)
 	if is.notRun {
-		return !d.returnRun(r, now, fx)
+		return d.notRun(r, end, now, fx)
 	}
-	d.quarantine.left(r.Event, now)
+	d.end(r, end, now, fx)
 	s := d.settlement(r.Event, r.version, is, took)
 	s.Brief = end.Started && !end.Waited && end.CPU <= briefCPU
 	if reply != nil {
@@ -109,35 +103,35 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 	return false
 }
 
-// returnRun gives back the events of an attempt that was not made, if the dispatcher drains and a stream has them. It
-// returns false when they stay.
-func (d *Dispatcher) returnRun(r *run, now time.Time, fx *effects) bool {
-	if !d.draining || r.Event.Direct() {
-		return false
+// notRun ends an attempt that was not made. It returns true when its events go back to their queues. When the
+// dispatcher drains, they go back to the stream, if one has them.
+func (d *Dispatcher) notRun(r *run, end *lifecycle.End, now time.Time, fx *effects) (requeue bool) {
+	r.back = !d.draining || r.Event.Direct()
+	d.end(r, end, now, fx)
+	if !r.back {
+		for _, it := range r.items() {
+			fx.settle = append(fx.settle, returned(it.event))
+		}
 	}
-	for _, it := range r.items() {
-		d.quarantine.left(it.event, now)
-		fx.settle = append(fx.settle, returned(it.event))
-	}
-	return true
+	return r.back
 }
 
 // end frees what the attempt used and updates the measurements.
-func (d *Dispatcher) end(r *run, end *lifecycle.End, took time.Duration, fx *effects) {
+func (d *Dispatcher) end(r *run, end *lifecycle.End, now time.Time, fx *effects) {
 	r.ended = true
-	o := r.owner
+	o, took := r.owner, now.Sub(r.Start)
 	d.setAway(r, false)
 	if r.calls > 0 {
-		d.placer.lend(r, false)
+		d.placer.setCalling(r, false)
 	}
-	d.gates.ended(r, fx)
+	d.gates.ended(r, now, fx)
 	d.running--
 	cpu := end.CPU // if it did not start, that of loading its module
 	if end.Started {
 		cpu = max(cpu, leastCost)
 		for range max(1, len(r.Batch)) {
 			d.metrics.ended(r.Event.Kind, took, end.Warm)
-			d.metrics.worked(r.route, o.name, r.Start.Add(took), took, end.Failure != nil)
+			d.metrics.worked(r.route, o.name, now, took, end.Failure != nil)
 		}
 	}
 	o.account.correct(r.cost, cpu)

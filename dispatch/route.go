@@ -39,9 +39,9 @@ type version struct {
 	retries  workers.Retries // no zero fields
 	handlers uint8           // bit k: it has a handler for Kind k
 	warm     threadSet       // threads that probably hold a context of it
-	home     threadSet       // that of warm which has held one for longest; see keeper
+	home     threadSet       // that of warm which has held one for longest; see homeThread
 	keep     time.Time       // until when the contexts of other threads than home stay
-	extra    bool            // it is in placer.extras
+	spare    bool            // it is in placer.spares
 	coldCost estimate        // of an attempt that makes its context
 	warmCost estimate        // of an attempt that finds one
 

@@ -140,7 +140,7 @@ func (d *Dispatcher) Lost(w *workers.Worker, began time.Time) {
 	}
 	now := time.Now()
 	d.mu.Lock()
-	worker, owner := d.gates.bans.lost(w, began, now)
+	worker, owner := d.gates.crashes.lost(w, began, now)
 	d.mu.Unlock()
 	d.log.Error().Str("owner", w.Owner).Str("worker", w.Name).Str("version", w.Version).
 		Time("worker_refused_until", worker.until).Time("owner_refused_until", owner.until).
@@ -151,7 +151,7 @@ func (d *Dispatcher) Lost(w *workers.Worker, began time.Time) {
 func (d *Dispatcher) Bans() []Ban {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.gates.bans.export(time.Now())
+	return d.gates.crashes.export(time.Now())
 }
 
 // HearBans takes the bans of another process of the fleet. It may be called from any goroutine.
@@ -160,7 +160,7 @@ func (d *Dispatcher) HearBans(all []Ban) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	for _, b := range all {
-		d.gates.bans.learn(b, now)
+		d.gates.crashes.learn(b, now)
 	}
 }
 
@@ -173,12 +173,7 @@ func (d *Dispatcher) Suspect(all []Suspect) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	for _, s := range all {
-		if s.Left > 0 {
-			d.gates.bans.set(banned{s.Owner, s.Worker, true}, ban{s.Times, now, now.Add(s.Left)}, now)
-		}
-		if s.Try {
-			d.gates.trials.add(s, now)
-		}
+		d.gates.crashes.suspected(s, now)
 	}
 }
 

@@ -21,6 +21,7 @@ type run struct {
 	away    bool // it runs beside its thread
 	replied bool
 	ended   bool
+	back    bool // it was not made, and its events go back to where they waited
 }
 
 // items are the events of an attempt, to be queued again.

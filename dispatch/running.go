@@ -30,7 +30,8 @@ func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration
 			d.charge(r, cpu)
 		}
 		d.wakeThreads(now, fx) // a thread that is woken now takes what waits
-		yield = d.othersWait(o, thread, d.quarantine.startable(), now)
+		startable, _ := d.gates.crashes.startable()
+		yield = d.othersWait(o, thread, startable, now)
 	})
 	return yield
 }
@@ -86,7 +87,7 @@ func (d *Dispatcher) Calling(a *lifecycle.Attempt, is bool) {
 				r.calls--
 			}
 			if before == 0 || r.calls == 0 {
-				d.placer.lend(r, r.calls > 0)
+				d.placer.setCalling(r, r.calls > 0)
 				d.changed(r.owner)
 			}
 		}

@@ -255,7 +255,7 @@ func TestContextsThatAreNotNeededAreClosed(t *testing.T) {
 		d.Submit(tasks("p", "w", 1))
 		require.Len(t, d.Next(1, 1), 1) // its thread is late, too, and the context stays busy for long
 		for range 10 {
-			time.Sleep(keepExtra / 4)
+			time.Sleep(keepSpare / 4)
 			both()
 			takes(0, "o")
 		}
@@ -268,7 +268,7 @@ func TestContextsThatAreNotNeededAreClosed(t *testing.T) {
 		require.Positive(t, of["p"])
 
 		for range 2 * 4 {
-			time.Sleep(keepExtra / 4)
+			time.Sleep(keepSpare / 4)
 			require.Empty(t, d.Next(0, 1))
 			takes(1, "o") // it has a context anyway, but the other thread is not late
 		}
@@ -283,7 +283,7 @@ func TestContextsThatAreNotNeededAreClosed(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Empty(t, l.takeClosing())
 		d.mu.Lock()
-		require.True(t, d.extras.due.IsZero(), "Run sleeps")
+		require.True(t, d.spares.due.IsZero(), "Run sleeps")
 		d.mu.Unlock()
 	})
 }

@@ -27,7 +27,7 @@ func (d *Dispatcher) Submit(batch []*lifecycle.Delivery) {
 				d.submit(e, now, fx)
 			}
 		}
-		d.gatherer.completeHasty(fx)
+		d.gatherer.completeImmediate(fx)
 	})
 }
 
@@ -42,21 +42,20 @@ func (d *Dispatcher) submit(e *lifecycle.Delivery, now time.Time, fx *effects) {
 	}
 	v, f := d.gates.refuse(e, r, now)
 	if f != nil {
-		d.quarantine.left(e, now)
 		fx.settle = append(fx.settle, d.refused(e, v, f))
 		d.unused(o, e, fx)
 		return
 	}
-	if e.Crashes > 0 {
-		d.quarantine.suspect(e, now, fx)
+	it := item{event: e, route: r, since: now}
+	if e.Direct() {
+		d.submitDirect(o, it, v, fx)
+		return
+	}
+	if d.gates.crashes.takes(it, now, fx) {
 		return
 	}
 	if e.Attempt > 1 {
-		d.gatherer.queue(o, item{event: e, route: r, since: now}, v, true, fx)
-		return
-	}
-	if e.Direct() {
-		d.submitDirect(o, item{event: e, route: r, since: now}, v, fx)
+		d.gatherer.queue(o, it, v, true, fx)
 		return
 	}
 	most := o.maxQueued
@@ -67,7 +66,7 @@ func (d *Dispatcher) submit(e *lifecycle.Delivery, now time.Time, fx *effects) {
 		d.park(o, e, fx)
 		return
 	}
-	d.gatherer.queue(o, item{event: e, route: r, since: now}, v, false, fx)
+	d.gatherer.queue(o, it, v, false, fx)
 }
 
 // Direct events wait in the same queues as others of their owner and run within the same limits. They have no stream.
@@ -80,8 +79,7 @@ func (d *Dispatcher) submitDirect(o *owner, it item, v *version, fx *effects) {
 	case e.Service != nil && it.route.limit > 0 && e.Service.From(e.Worker):
 		f := events.Fail(events.ReasonUnavailable, "worker %s has a limit of %d events at once, and would wait for itself", e.Target(), it.route.limit)
 		fx.settle = append(fx.settle, d.refused(e, v, f))
-	case e.Service != nil && d.quarantine.phase != open:
-		d.quarantine.urge(it)
+	case d.gates.crashes.takes(it, it.since, fx):
 	case e.Service != nil: // it takes no room: its callers are bounded (events.ServiceTree)
 		d.push(o, it, true, fx)
 	case n >= o.maxQueued:
