@@ -138,6 +138,18 @@ func TestAFailedOrderWaits(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := c.connect(blog); return err == nil }, enough, 10*time.Millisecond)
 }
 
+// An order that the CA limits waits as long as the CA says.
+func TestTheCASaysWhen(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, shop)
+	f.ca.Limit(24 * time.Hour)
+	p := f.start(f.port)
+	p.refuses(shop)
+	var l ledger
+	require.NoError(t, p.change(t.Context(), "acme", func(now *ledger) error { l = *now; return nil }))
+	require.Greater(t, time.Until(time.UnixMilli(l.Hosts[shop].Next)), 23*time.Hour)
+}
+
 // When the CA cannot be asked for the account, no owner is charged, and it is not asked for each connection.
 func TestABrokenCA(t *testing.T) {
 	t.Parallel()

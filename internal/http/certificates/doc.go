@@ -4,5 +4,5 @@
 // by a ledger for each owner and for each registered domain there, and so two processes do not order the same
 // certificate.
 //
-// It uses golang.org/x/crypto/acme, and not its autocert: docs/development/adr/0029 says why.
+// It uses golang.org/x/crypto/acme, and neither its autocert nor certmagic: docs/development/adr/0029 and 0066 say why.
 package certificates

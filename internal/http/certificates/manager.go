@@ -19,9 +19,7 @@ import (
 // Manager finds, orders and renews the certificates of one process. Any goroutine may call Get.
 type Manager struct {
 	*store
-	cfg   Config
 	hosts Hosts
-	log   zerolog.Logger
 	times times
 
 	issued, failed, refused prometheus.Counter
@@ -75,9 +73,8 @@ func Open(ctx context.Context, js jetstream.JetStream, c Config, hosts Hosts, lo
 		Name: "pinwheel_http_certificate_orders_total", Help: "Orders of TLS certificates by ACME that ended in this process, by outcome: issued, failed, or refused because the owner may cause no more.",
 	}, []string{"outcome"})
 	m := &Manager{
-		store: &store{js: js, replicas: c.Replicas, ids: c.Identities, log: log, mirror: newMirror(prefix(c.Directory), log)},
-		cfg:   c, hosts: hosts, log: log, times: defaultTimes, issued: orders.WithLabelValues("issued"),
-		failed:  orders.WithLabelValues("failed"),
+		store: &store{js: js, cfg: c, mirror: newMirror(prefix(c.Directory), log)}, hosts: hosts, times: defaultTimes,
+		issued: orders.WithLabelValues("issued"), failed: orders.WithLabelValues("failed"),
 		refused: orders.WithLabelValues("refused"), known: map[string]*host{}, under: map[string]int{},
 	}
 	return m, reg.Register(orders)

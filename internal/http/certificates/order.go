@@ -1,7 +1,6 @@
 package certificates
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -179,7 +178,7 @@ func encode(key any, chain [][]byte) ([]byte, error) {
 
 // decode reads what encode wrote for a host. It does not look at the time.
 func decode(host string, text []byte) (*tls.Certificate, error) {
-	cert, err := tls.X509KeyPair(text, bytes.Clone(text))
+	cert, err := tls.X509KeyPair(text, text)
 	if err != nil {
 		return nil, fmt.Errorf("certificate of %s: %w", host, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
@@ -27,16 +26,14 @@ const patience = 5 * time.Second
 
 // store keeps what the fleet has for one directory.
 type store struct {
-	js       jetstream.JetStream
-	replicas int
-	ids      *secrets.Identities
-	log      zerolog.Logger
+	js  jetstream.JetStream
+	cfg Config
 	*mirror
 }
 
 // open returns the bucket, which may have been deleted since.
 func (s *store) open(ctx context.Context) (jetstream.KeyValue, error) {
-	kv, err := (&resources.Reconciler{JS: s.js, Log: s.log, OnlyMissing: true}).Bucket(ctx, bucket(s.replicas))
+	kv, err := (&resources.Reconciler{JS: s.js, Log: s.log, OnlyMissing: true}).Bucket(ctx, bucket(s.cfg.Replicas))
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
 	}
@@ -94,7 +91,7 @@ func (s *store) update(ctx context.Context, key string, text []byte, revision ui
 }
 
 func (s *store) seal(key string, text []byte) ([]byte, error) {
-	return secrets.SealData(s.prefix+key, text, s.ids.Recipient())
+	return secrets.SealData(s.prefix+key, text, s.cfg.Identities.Recipient())
 }
 
 // write encrypts text and stores it.
@@ -125,7 +122,7 @@ func (s *store) purge(ctx context.Context, key string) {
 
 // openValue decrypts what is stored at a key.
 func (s *store) openValue(key string, sealed []byte) ([]byte, error) {
-	return s.ids.OpenData(s.prefix+key, sealed)
+	return s.cfg.Identities.OpenData(s.prefix+key, sealed)
 }
 
 // renewKey encrypts to the first identity what is encrypted to another one, so that the other one can go.
@@ -136,7 +133,7 @@ func (s *store) renewKey(ctx context.Context) {
 	}
 	for _, key := range keys {
 		v, ok, _ := s.get(key)
-		if !ok || s.ids.Newest(v.sealed) {
+		if !ok || s.cfg.Identities.Newest(v.sealed) {
 			continue
 		}
 		text, err := s.openValue(key, v.sealed)

@@ -43,10 +43,11 @@ type CA struct {
 
 	store *db.MemoryStore
 
-	mu     sync.Mutex
-	orders []string
-	broken bool
-	prompt bool
+	mu      sync.Mutex
+	orders  []string
+	broken  bool
+	limited time.Duration
+	prompt  bool
 }
 
 // environment has pebble neither sleep nor reuse an authorization. It reads that from the environment of the process.
@@ -97,25 +98,26 @@ func Start(t testing.TB, tlsPort int, validity time.Duration) *CA {
 func (c *CA) watch(to http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
-		broken, prompt := c.broken, c.prompt
+		broken, limited, prompt := c.broken, c.limited, c.prompt
 		c.mu.Unlock()
 		if broken {
 			http.Error(w, "broken", http.StatusForbidden)
 			return
 		}
 		switch r.URL.Path {
+		case "/order-plz":
+			if limited > 0 {
+				w.Header().Set("Retry-After", fmt.Sprint(int(limited/time.Second)))
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusTooManyRequests)
+				_, _ = io.WriteString(w, `{"type":"urn:ietf:params:acme:error:rateLimited","status":429}`)
+				return
+			}
+			c.order(w, r, to)
 		case "/sign-me-up":
 			c.accounts.Lock()
 			defer c.accounts.Unlock()
 			to.ServeHTTP(w, r)
-		case "/order-plz":
-			body, _ := io.ReadAll(r.Body)
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			seen := &status{ResponseWriter: w}
-			to.ServeHTTP(seen, r)
-			if seen.code == http.StatusCreated { // others are repeated with a new nonce
-				c.record(body)
-			}
 		default:
 			seen := &status{ResponseWriter: w, code: http.StatusOK}
 			if to.ServeHTTP(seen, r); seen.code == http.StatusOK && prompt {
@@ -123,6 +125,17 @@ func (c *CA) watch(to http.Handler) http.Handler {
 			}
 		}
 	})
+}
+
+// order forwards the request for an order, and records its hosts.
+func (c *CA) order(w http.ResponseWriter, r *http.Request, to http.Handler) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	seen := &status{ResponseWriter: w}
+	to.ServeHTTP(seen, r)
+	if seen.code == http.StatusCreated { // others are repeated with a new nonce
+		c.record(body)
+	}
 }
 
 // awaitResult waits until a request to validate a challenge, or to issue a certificate, has its result.
@@ -167,6 +180,13 @@ func (c *CA) Break(broken bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken = broken
+}
+
+// Limit has the CA refuse orders, and say that they may be tried again after a time; 0 = it accepts them.
+func (c *CA) Limit(again time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limited = again
 }
 
 // Prompt has the CA answer only when it has validated, or issued, what it is asked for. Clients that are told to come
