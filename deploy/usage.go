@@ -228,6 +228,11 @@ func (s *Store) admitTo(ctx context.Context, bucket, owner string, bytes int64, 
 	if err != nil {
 		return err
 	}
+	return admitIn(info, bucket, owner, bytes, has)
+}
+
+// admitIn does what admitTo does, with what a server has of the bucket.
+func admitIn(info *jetstream.StreamInfo, bucket, owner string, bytes int64, has func() (int64, error)) error {
 	variable := VariableOf(info.Config.Name)
 	most, used := info.Config.MaxBytes, int64(info.State.Bytes)
 	switch free := most - used; {
