@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -67,13 +68,14 @@ func (u *uploading) end(ctx context.Context, w *workers.Worker) error {
 	return u.refuse(ctx, w.Owner, err)
 }
 
-// admitFiles returns an error as admitTo does, for files of an owner.
-func (s *Store) admitFiles(ctx context.Context, owner string, bytes int64, bounded bool) error {
+// roomForFiles returns what admitTo does, for files of an owner. It counts what the owner has once at most.
+func (s *Store) roomForFiles(ctx context.Context, owner string, bounded bool) (func(bytes int64) error, error) {
 	var has func() (int64, error)
 	if bounded {
-		has = func() (int64, error) { return s.bytesOfFiles(ctx, owner) }
+		has = sync.OnceValues(func() (int64, error) { return s.bytesOfFiles(ctx, owner) })
 	}
-	return s.admitTo(ctx, assetstore.Bucket, owner, bytes, has)
+	info, err := s.infoOf(ctx, assetstore.Bucket)
+	return func(bytes int64) error { return admitIn(info, assetstore.Bucket, owner, bytes, has) }, err
 }
 
 // bytesOfFiles is what the files of an owner have in the bucket, with their compressed copies.
@@ -92,19 +94,26 @@ func (s *Store) bytesOfFiles(ctx context.Context, owner string) (bytes int64, er
 	return bytes, nil
 }
 
-// refuseFiles is err, or a *resources.FullError when err says that the bucket of files has no room. Files that no
-// version has are deleted then, so that the next deploy has their room. Parts of the one that is refused are among
-// them: it is not tried again here.
+// refuseFiles is err, or a *resources.FullError when err says that the bucket of files has no room. Where there is no
+// room, files that no version has are deleted, so that the next try has theirs. Parts of a deploy that is refused are
+// among them: it is not tried again here.
 func (s *Store) refuseFiles(ctx context.Context, owner string, err error) error {
-	err = s.full(ctx, assetstore.Bucket, err)
-	var full *resources.FullError
-	var share *QuotaError
-	if errors.As(err, &full) || errors.As(err, &share) {
+	if err = s.full(ctx, assetstore.Bucket, err); noRoom(err) {
 		if err := sweepFiles(ctx, s, owner); err != nil {
 			s.cfg.Log.Warn().Err(err).Str("owner", owner).Msg("unused files of an owner could not be deleted")
 		}
 	}
 	return err
+}
+
+// noRoom reports whether files are refused because the bucket is full, or because their owner may not have more. What
+// its policy can never allow is refused for another reason: no removal makes room for that.
+func noRoom(err error) bool {
+	var full *resources.FullError
+	var share *QuotaError
+	var policy *assetstore.FullError
+	return errors.As(err, &full) || errors.As(err, &share) ||
+		errors.As(err, &policy) && policy.More <= policy.Most
 }
 
 // NewFile is a file to store.
@@ -122,8 +131,8 @@ func MissingFiles(ctx context.Context, s *Store, owner string, hashes []string) 
 // as many bytes as its policy says. The error is a *QuotaError or an *InvalidError when the owner must correct
 // something, and a *resources.FullError when the bucket has no room.
 //
-// When there is no room, files that no version has are deleted first, also those that the owner has stored for a deploy
-// which it has not begun.
+// When there is no room, whatever has none, files that no version has are deleted, and the new ones tried once more.
+// What the owner has stored for a deploy which it has not begun is deleted too.
 func AddFiles(ctx context.Context, s *Store, owner string, files []NewFile, p workers.Policy,
 	bounded bool) (assetstore.Uploaded, error) {
 	most := int64(-1)
@@ -131,20 +140,17 @@ func AddFiles(ctx context.Context, s *Store, owner string, files []NewFile, p wo
 		most = assetBytes(p)
 	}
 	up, err := s.files.Add(ctx, owner, files, most)
-	var full *assetstore.FullError
-	if errors.As(err, &full) && full.More <= most {
-		if err := sweepFiles(ctx, s, owner); err != nil {
-			return up, err
-		}
+	if err = s.refuseFiles(ctx, owner, err); noRoom(err) {
 		up, err = s.files.Add(ctx, owner, files, most)
+		err = s.full(ctx, assetstore.Bucket, err)
 	}
-	err = s.refuseFiles(ctx, owner, err)
 	var wrong *assetstore.WrongError
+	var policy *assetstore.FullError
 	switch {
 	case errors.As(err, &wrong):
 		err = &InvalidError{err}
-	case errors.As(err, &full):
-		err = &QuotaError{fmt.Sprintf("files of owner %s are refused: %v: %s", owner, full, moreFiles)}
+	case errors.As(err, &policy):
+		err = &QuotaError{fmt.Sprintf("files of owner %s are refused: %v: %s", owner, policy, moreFiles)}
 	}
 	return up, err
 }

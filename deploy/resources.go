@@ -34,12 +34,17 @@ func (c Config) part(of int64) int64 {
 	return max(1<<20, most/of)
 }
 
-// variableOf is the variable that decides the size of a bucket.
-func variableOf(bucket string) string {
-	if bucket == assetstore.Bucket {
+// VariableOf is the variable of the environment that decides the size of a resource of this package. stream holds the
+// resource. "" = none: the size is fixed, as that of the secrets, or the resource is another package's.
+func VariableOf(stream string) string {
+	switch stream {
+	case resources.BucketStream(assetstore.Bucket):
 		return AssetsMaxBytesVariable
+	case resources.BucketStream(DefaultBucket), resources.ObjectsStream(DefaultObjects),
+		resources.BucketStream(BucketDeployments), resources.BucketStream(BucketOwners), resources.BucketStream(BucketRoutes):
+		return MaxBytesVariable
 	}
-	return MaxBytesVariable
+	return ""
 }
 
 // Resources are all resources of this package in JetStream.

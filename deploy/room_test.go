@@ -271,6 +271,31 @@ func TestFullBucketOfFiles(t *testing.T) {
 	whole(t, assetstore.New(js, assetstore.Config{}), other.Worker)
 }
 
+// Files that no version has make room for others of their owner, whether the bucket is full or the owner's share.
+func TestUnusedFilesMakeRoom(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		policy  workers.Policy
+		bounded bool
+	}{
+		"a full bucket": {},
+		"a share":       {bounded: true},
+		"a policy":      {workers.Policy{AssetBytes: 300 << 10}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _, _ := small(t, deploy.Config{})
+			for n := range 40 { // each fits, and all do not
+				data := []byte(noise(n, 90<<10))
+				up, err := deploy.AddFiles(t.Context(), s, "acme", []deploy.NewFile{{Hash: assets.HashOf(data), Data: data}},
+					c.policy, c.bounded)
+				require.NoError(t, err)
+				require.Equal(t, 1, up.Files)
+			}
+		})
+	}
+}
+
 // withNote changes a deployment, with long notes.
 func withNote(text string) deploy.Change {
 	long := strings.Repeat("y", events.MaxNote-len(text)) + text

@@ -151,7 +151,7 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 	}
 	s.routes = s.routeBook(routes)
 	files := cfg.assets()
-	files.Admit = s.admitFiles
+	files.Room = s.roomForFiles
 	s.files = assetstore.New(js, files)
 	if s.secrets, err = OpenSecrets(ctx, js, cfg); err != nil {
 		return nil, err

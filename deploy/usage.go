@@ -228,12 +228,18 @@ func (s *Store) admitTo(ctx context.Context, bucket, owner string, bytes int64, 
 	if err != nil {
 		return err
 	}
+	return admitIn(info, bucket, owner, bytes, has)
+}
+
+// admitIn does what admitTo does, with what a server has of the bucket.
+func admitIn(info *jetstream.StreamInfo, bucket, owner string, bytes int64, has func() (int64, error)) error {
+	variable := VariableOf(info.Config.Name)
 	most, used := info.Config.MaxBytes, int64(info.State.Bytes)
 	switch free := most - used; {
 	case most <= 0:
 		return nil
 	case bytes+most/removalPart > free:
-		return &resources.FullError{Bucket: bucket, MaxBytes: most, Variable: variableOf(bucket)}
+		return &resources.FullError{Bucket: bucket, MaxBytes: most, Variable: variable}
 	case has == nil, guard.StoredShares.Off(), used+bytes <= free: // nobody has more than is used
 		return nil
 	default:
@@ -243,19 +249,23 @@ func (s *Store) admitTo(ctx context.Context, bucket, owner string, bytes int64, 
 		}
 		if of+bytes > free {
 			return &QuotaError{fmt.Sprintf("owner %s has %d bytes in bucket %s and needs %d more, and %d are left for all owners: an owner may have as much as is left. "+
-				"Remove a worker with 'pinwheel workers rm', or have an operator raise %s and run 'pinwheel resources apply'", owner, of, bucket, bytes, free, variableOf(bucket))}
+				"Remove a worker with 'pinwheel workers rm', or have an operator raise %s and run 'pinwheel resources apply'", owner, of, bucket, bytes, free, variable)}
 		}
 		return nil
 	}
 }
 
+// streamOf is the stream that holds a bucket.
+func (s *Store) streamOf(bucket string) string {
+	if bucket == s.cfg.Objects {
+		return resources.ObjectsStream(bucket)
+	}
+	return resources.BucketStream(bucket)
+}
+
 // infoOf is what a server has of a bucket.
 func (s *Store) infoOf(ctx context.Context, bucket string) (*jetstream.StreamInfo, error) {
-	name := resources.BucketStream(bucket)
-	if bucket == s.cfg.Objects {
-		name = resources.ObjectsStream(bucket)
-	}
-	st, err := s.js.Stream(ctx, name)
+	st, err := s.js.Stream(ctx, s.streamOf(bucket))
 	if err != nil {
 		return nil, fmt.Errorf("size of bucket %s: %w", bucket, err)
 	}
@@ -267,7 +277,7 @@ func (s *Store) full(ctx context.Context, bucket string, err error) error {
 	if !resources.IsFull(err) {
 		return err
 	}
-	e := &resources.FullError{Bucket: bucket, Variable: variableOf(bucket)}
+	e := &resources.FullError{Bucket: bucket, Variable: VariableOf(s.streamOf(bucket))}
 	if info, err := s.infoOf(ctx, bucket); err == nil {
 		e.MaxBytes = info.Config.MaxBytes
 	}

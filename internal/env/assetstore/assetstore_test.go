@@ -137,6 +137,54 @@ func TestBucketThatIsFull(t *testing.T) {
 	require.ErrorContains(t, err, "PINWHEEL_ASSETS_MAX_BYTES bounds it")
 }
 
+// Where only the compressed copies decide whether there is room, the bucket is looked at once, and files are compressed
+// until there is no room.
+func TestRoomIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	text := func(n int) string { return strings.Repeat(fmt.Sprint("some text ", n, ", "), 1000) }
+	files := map[string]string{}
+	for n := range 4 {
+		files[fmt.Sprint(n, ".txt")] = text(n)
+	}
+	f := folder(t, files)
+	size := int64(4*len(text(0)) + 8<<10)
+	looks, free := 0, size
+	s := open(t, Config{Room: func(_ context.Context, owner string, _ bool) (func(int64) error, error) {
+		looks++
+		return func(bytes int64) error {
+			if bytes > free {
+				return errors.New("full")
+			}
+			return nil
+		}, nil
+	}})
+	up, err := s.Upload(t.Context(), "acme", f)
+	require.NoError(t, err)
+	require.Equal(t, 4, up.Files)
+	require.Equal(t, 1, looks)
+	stored, err := s.Stored(t.Context(), "acme", f.List.Files["/0.txt"].Hash)
+	require.NoError(t, err)
+	require.NotZero(t, stored.Gzip)
+	got, err := whole(t, s, "acme", f.List.Files["/0.txt"].Hash, assets.Plain)
+	require.NoError(t, err)
+	require.Equal(t, text(0), got)
+
+	file := pendingFile{hash: "h", size: size, compress: true}
+	copies, err := file.smaller(t.Context(), []byte(strings.Repeat("some text, ", 1000)))
+	require.NoError(t, err)
+	require.Len(t, copies, 2)
+	again, err := file.smaller(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, copies, again, "they are made once")
+
+	free = int64(len(text(0)))
+	_, err = s.Upload(t.Context(), "beta", f)
+	require.EqualError(t, err, "full")
+	require.Equal(t, 2, looks)
+	_, err = s.Stored(t.Context(), "beta", f.List.Files["/0.txt"].Hash)
+	require.ErrorIs(t, err, ErrNotFound, "nothing is stored")
+}
+
 // What no kept list names goes; what another owner has, and what a deploy uses at the same time, stays.
 func TestSweep(t *testing.T) {
 	t.Parallel()

@@ -56,51 +56,39 @@ func (s *Store) Missing(ctx context.Context, owner string, hashes []string) (mis
 
 // Add stores the files that the owner lacks. All that it has may have most bytes, below 0 = any number. The error is a
 // *WrongError when a hash is not that of its data, a *FullError when the owner may not have more, and that of
-// Config.Admit when the bucket has no room: nothing is stored then.
+// Config.Room when the bucket has no room: nothing is stored then.
 func (s *Store) Add(ctx context.Context, owner string, files []NewFile, most int64) (up Uploaded, err error) {
-	missing := map[string]NewFile{}
-	cost := int64(0)
+	var missing []*pendingFile
+	seen := map[string]bool{}
 	for _, f := range files {
 		if assets.HashOf(f.Data) != f.Hash {
-			return up, &WrongError{fmt.Sprintf("file %.80q has the SHA-256 %s", f.Hash, assets.HashOf(f.Data))}
+			return Uploaded{}, &WrongError{fmt.Sprintf("file %.80q has the SHA-256 %s", f.Hash, assets.HashOf(f.Data))}
 		}
-		if _, twice := missing[f.Hash]; twice {
+		if seen[f.Hash] {
 			continue
 		}
+		seen[f.Hash] = true
 		switch _, err := s.read(ctx, owner, f.Hash); {
 		case errors.Is(err, ErrNotFound):
-			missing[f.Hash] = f
-			cost += int64(len(f.Data)) + FileCost
+			missing = append(missing, &pendingFile{hash: f.Hash, size: int64(len(f.Data)), compress: f.Compress,
+				read: func() ([]byte, error) { return f.Data, nil }})
+			up.Files++
+			up.Bytes += int64(len(f.Data))
 		case err != nil:
-			return up, err
+			return Uploaded{}, err
 		}
 	}
 	if len(missing) == 0 {
 		return up, nil
 	}
-	sizes := make([]newBytes, 0, len(missing))
-	for _, f := range missing {
-		sizes = append(sizes, newBytes{int64(len(f.Data)), f.Compress, func() ([]byte, error) { return f.Data, nil }})
+	if err = s.admit(ctx, owner, missing, most >= 0); err == nil {
+		err = s.charge(ctx, owner, up.Bytes+int64(up.Files)*FileCost, most)
 	}
-	if err := s.admit(ctx, owner, sizes, most >= 0); err != nil {
-		return up, err
+	if err == nil { // if that fails, parts may be stored: they count until a sweep has deleted them
+		err = s.put(ctx, owner, missing)
 	}
-	if err := s.charge(ctx, owner, cost, most); err != nil {
-		return up, err
-	}
-	b := &batch{js: s.js, owner: owner}
-	for _, f := range missing {
-		if err = b.add(ctx, f.Hash, f.Data, f.Compress); err != nil {
-			break
-		}
-		up.Files++
-		up.Bytes += int64(len(f.Data))
-	}
-	if err == nil {
-		err = b.flush(ctx)
-	}
-	if err != nil { // parts may be stored: they count until a sweep has deleted them
-		return Uploaded{}, storeError(err)
+	if err != nil {
+		return Uploaded{}, err
 	}
 	return up, nil
 }

@@ -9,18 +9,37 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
-// newBytes is a file that is to be stored.
-type newBytes struct {
+// pendingFile is a file that is to be stored.
+type pendingFile struct {
+	hash     string
 	size     int64
-	compress bool
+	compress bool // it is stored compressed too, where that makes it smaller
 	read     func() ([]byte, error)
+	made     bool             // copies are made
+	copies   []compressedCopy // until they are stored
+}
+
+// compressed reports whether the file may have compressed copies.
+func (f *pendingFile) compressed() bool { return f.compress && f.size >= leastCompressed }
+
+// smaller returns the compressed copies of the file, which has data. It makes them once.
+func (f *pendingFile) smaller(ctx context.Context, data []byte) (copies []compressedCopy, err error) {
+	if f.compressed() && !f.made {
+		f.copies, err = copiesOf(ctx, data)
+		f.made = err == nil
+	}
+	return f.copies, err
 }
 
 // admit asks whether the bucket has room for files, before any of them is stored. How small they are when compressed
 // is found out only where it matters, because it takes time.
-func (s *Store) admit(ctx context.Context, owner string, files []newBytes, bounded bool) error {
-	if s.cfg.Admit == nil || len(files) == 0 {
+func (s *Store) admit(ctx context.Context, owner string, files []*pendingFile, bounded bool) error {
+	if s.cfg.Room == nil || len(files) == 0 {
 		return nil
+	}
+	room, err := s.cfg.Room(ctx, owner, bounded)
+	if err != nil {
+		return err
 	}
 	least, most := int64(0), int64(0)
 	for _, f := range files {
@@ -30,15 +49,15 @@ func (s *Store) admit(ctx context.Context, owner string, files []newBytes, bound
 			most += 2 * entryBytes(owner, f.size/10*9)
 		}
 	}
-	if s.cfg.Admit(ctx, owner, most, bounded) == nil {
+	if room(most) == nil {
 		return nil
 	}
-	if err := s.cfg.Admit(ctx, owner, least, bounded); err != nil || least == most {
-		return err
-	}
-	exact := int64(0)
+	exact := least
 	for _, f := range files {
-		exact += entryBytes(owner, f.size)
+		// The copies stay in memory until they are stored: so no more are made than there is room for.
+		if err := room(exact); err != nil {
+			return err
+		}
 		if !f.compressed() {
 			continue
 		}
@@ -46,7 +65,7 @@ func (s *Store) admit(ctx context.Context, owner string, files []newBytes, bound
 		if err != nil {
 			return err
 		}
-		copies, err := copiesOf(ctx, data)
+		copies, err := f.smaller(ctx, data)
 		if err != nil {
 			return err
 		}
@@ -54,10 +73,8 @@ func (s *Store) admit(ctx context.Context, owner string, files []newBytes, bound
 			exact += entryBytes(owner, int64(len(c.data)))
 		}
 	}
-	return s.cfg.Admit(ctx, owner, exact, bounded)
+	return room(exact)
 }
-
-func (f newBytes) compressed() bool { return f.compress && f.size >= leastCompressed }
 
 // messageBytes is what a message takes in the bucket beside its data and its owner's name: the longest subject, and
 // what JetStream stores with each.

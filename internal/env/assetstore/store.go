@@ -22,9 +22,9 @@ const Bucket = "PINWHEEL_ASSETS"
 // Config of a Store.
 type Config struct {
 	MaxBytes int64 // of the bucket; 0 = as many as JetStream has
-	// Admit returns an error if the bucket has no room for so many bytes of an owner's more. bounded is false where the
-	// fleet's user stores them. It is asked before anything is stored. nil = there is room, until the server refuses.
-	Admit    func(ctx context.Context, owner string, bytes int64, bounded bool) error
+	// Room counts once, before anything is stored. What it returns says whether the bucket has room for so many bytes more
+	// of an owner. bounded is false where the fleet's user stores them. nil = there is room, until the server refuses.
+	Room     func(ctx context.Context, owner string, bounded bool) (func(bytes int64) error, error)
 	Replicas int   // 1 to 5; 0 = 1
 	Cache    int64 // bytes that a Store keeps in memory of what it reads; 0 = none
 	Log      zerolog.Logger

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
@@ -35,55 +37,58 @@ func (s *Store) Upload(ctx context.Context, owner string, f *assets.Folder) (up 
 	if err != nil {
 		return up, err
 	}
-	if err := s.admitFolder(ctx, owner, f, len(text), there); err != nil {
-		return up, err
-	}
-	b := &batch{js: s.js, owner: owner}
-	for _, h := range f.Hashes() {
-		if there[h] {
-			continue
-		}
-		data, contentType, err := f.Read(h)
-		if err != nil {
-			return up, err
-		}
-		if err := b.add(ctx, h, data, assets.Compressible(contentType)); err != nil {
-			return up, storeError(err)
-		}
+	files := missingOf(f, there)
+	for _, file := range files {
 		up.Files++
-		up.Bytes += int64(len(data))
+		up.Bytes += file.size
 	}
 	if !there[hash] {
-		err = b.add(ctx, hash, text, false)
+		files = append(files, &pendingFile{hash: hash, size: int64(len(text)),
+			read: func() ([]byte, error) { return text, nil }})
 	}
-	if err == nil {
-		err = b.flush(ctx)
+	if err = s.admit(ctx, owner, files, false); err == nil {
+		err = s.put(ctx, owner, files)
 	}
 	if err == nil && up.Files > 0 {
 		err = s.charge(ctx, owner, up.Bytes+int64(up.Files)*FileCost, -1)
 	}
-	return up, storeError(err)
+	if err != nil {
+		return Uploaded{}, err
+	}
+	return up, nil
 }
 
-// admitFolder asks whether there is room for the files that are missing, and for their list of so many bytes.
-func (s *Store) admitFolder(ctx context.Context, owner string, f *assets.Folder, list int,
-	there map[string]bool) error {
-	var files []newBytes
-	if !there[f.Hash] {
-		files = append(files, newBytes{size: int64(list)})
-	}
-	missing := map[string]bool{}
-	for _, file := range f.List.Files {
-		if there[file.Hash] || missing[file.Hash] {
+// missingOf are the files of a folder that are not there, in the order of their paths.
+func missingOf(f *assets.Folder, there map[string]bool) (files []*pendingFile) {
+	seen := map[string]bool{}
+	for _, path := range slices.Sorted(maps.Keys(f.List.Files)) {
+		file := f.List.Files[path]
+		if there[file.Hash] || seen[file.Hash] {
 			continue
 		}
-		missing[file.Hash] = true
-		files = append(files, newBytes{file.Size, assets.Compressible(file.Type), func() ([]byte, error) {
-			data, _, err := f.Read(file.Hash)
-			return data, err
-		}})
+		seen[file.Hash] = true
+		files = append(files, &pendingFile{hash: file.Hash, size: file.Size, compress: assets.Compressible(file.Type),
+			read: func() ([]byte, error) {
+				data, _, err := f.Read(file.Hash)
+				return data, err
+			}})
 	}
-	return s.admit(ctx, owner, files, false)
+	return files
+}
+
+// put stores files that are not there.
+func (s *Store) put(ctx context.Context, owner string, files []*pendingFile) error {
+	b := &batch{js: s.js, owner: owner}
+	for _, f := range files {
+		data, err := f.read()
+		if err != nil {
+			return err
+		}
+		if err := b.add(ctx, f, data); err != nil {
+			return storeError(err)
+		}
+	}
+	return storeError(b.flush(ctx))
 }
 
 func storeError(err error) error {
@@ -125,32 +130,31 @@ type batch struct {
 }
 
 // add publishes a file, compressed too if that makes it smaller.
-func (b *batch) add(ctx context.Context, hash string, data []byte, compress bool) error {
+func (b *batch) add(ctx context.Context, f *pendingFile, data []byte) error {
 	stored := assets.Stored{Size: int64(len(data))}
-	if err := b.parts(ctx, hash, assets.Plain, data); err != nil {
+	if err := b.parts(ctx, f.hash, assets.Plain, data); err != nil {
 		return err
 	}
-	if compress && len(data) >= leastCompressed {
-		copies, err := copiesOf(ctx, data)
-		if err != nil {
+	copies, err := f.smaller(ctx, data)
+	if err != nil {
+		return err
+	}
+	f.copies = nil
+	for _, c := range copies {
+		if err = b.parts(ctx, f.hash, c.encoding, c.data); err != nil {
 			return err
 		}
-		for _, c := range copies {
-			if err = b.parts(ctx, hash, c.encoding, c.data); err != nil {
-				return err
-			}
-			if c.encoding == assets.Gzip {
-				stored.Gzip = int64(len(c.data))
-			} else {
-				stored.Brotli = int64(len(c.data))
-			}
+		if c.encoding == assets.Gzip {
+			stored.Gzip = int64(len(c.data))
+		} else {
+			stored.Brotli = int64(len(c.data))
 		}
 	}
 	value, err := json.Marshal(stored)
 	if err != nil {
 		return err
 	}
-	b.files = append(b.files, &nats.Msg{Subject: subject(fileKey(b.owner, hash)), Data: value})
+	b.files = append(b.files, &nats.Msg{Subject: subject(fileKey(b.owner, f.hash)), Data: value})
 	if b.bytes >= maxBatch {
 		return b.flush(ctx)
 	}

@@ -2,8 +2,6 @@ package control
 
 import (
 	"context"
-	"net/http"
-	"time"
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
@@ -137,19 +135,11 @@ func (s *fileStore) store(ctx context.Context, r StoreFiles) (answer StoredFiles
 	if err != nil {
 		return answer, err
 	}
-	if err := s.uploads.enter(r.Owner, time.Now()); err != nil {
-		return answer, err
-	}
-	began := time.Now()
-	defer func() { s.uploads.leave(r.Owner, time.Since(began), time.Now()) }()
-	data, err := s.bodies.read(ctx, r.Owner, parts{"body", "the sizes of files say", r.ID, r.Parts, r.data}, size)
-	if err == nil {
-		answer, err = s.add(ctx, r, data)
-	}
-	if again := codeOf(err); err == nil || again != http.StatusServiceUnavailable &&
-		again != http.StatusInternalServerError {
-		s.bodies.drop(ctx, r.Owner, r.ID) // they are not needed any more
-	}
+	err = s.bodies.under(ctx, s.uploads, r.Owner,
+		parts{"body", "the sizes of files say", r.ID, r.Parts, size, r.data}, func(data []byte) (bool, error) {
+			answer, err = s.add(ctx, r, data)
+			return false, err
+		})
 	return answer, err
 }
 

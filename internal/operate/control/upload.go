@@ -189,8 +189,8 @@ func (d *deploys) store(ctx context.Context, owner, name string, r DeployVersion
 
 // read reads the bundle.
 func (b UploadedBundle) read(ctx context.Context, from *bodies, owner string) ([]byte, error) {
-	data, err := from.read(ctx, owner, parts{"bundle", "code and sourceMap say", b.ID, b.Parts, b.data},
-		b.Code+b.SourceMap)
+	data, err := from.read(ctx, owner,
+		parts{"bundle", "code and sourceMap say", b.ID, b.Parts, b.Code + b.SourceMap, b.data})
 	if err != nil {
 		return nil, err
 	}

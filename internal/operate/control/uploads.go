@@ -137,18 +137,25 @@ func (b UploadedBody) check(most int) error {
 // error of this process.
 func (b *bodies) with(ctx context.Context, owner string, body UploadedBody,
 	do func(data []byte) (again bool, err error)) error {
-	if err := b.uploads.enter(owner, time.Now()); err != nil {
+	return b.under(ctx, b.uploads, owner,
+		parts{"body", "body.bytes says", body.ID, body.Parts, body.Bytes, body.data}, do)
+}
+
+// under is with, for parts of any request, under the bound of these uploads.
+func (b *bodies) under(ctx context.Context, u *uploads, owner string, p parts,
+	do func(data []byte) (again bool, err error)) error {
+	if err := u.enter(owner, time.Now()); err != nil {
 		return err
 	}
 	began := time.Now()
-	defer func() { b.uploads.leave(owner, time.Since(began), time.Now()) }()
-	data, err := b.read(ctx, owner, parts{"body", "body.bytes says", body.ID, body.Parts, body.data}, body.Bytes)
+	defer func() { u.leave(owner, time.Since(began), time.Now()) }()
+	data, err := b.read(ctx, owner, p)
 	again := false
 	if err == nil {
 		again, err = do(data)
 	}
-	if body.Parts > 0 && !again && !mayAskAgain(err) {
-		b.drop(ctx, owner, body.ID) // nobody needs them any more
+	if p.n > 0 && !again && !mayAskAgain(err) {
+		b.drop(ctx, owner, p.id) // nobody needs them any more
 	}
 	return err
 }
@@ -169,17 +176,16 @@ func mayAskAgain(err error) bool {
 type parts struct {
 	noun, says string // what they are, and where the request says their size, for errors
 	id         string
-	n          int
+	n, size    int    // how many they are, and their bytes in all
 	inline     []byte // what they would be, if this program handles the request
 }
 
-// read reads parts that have size bytes in all. Only the owner's own parts can be named: the owner is in their
-// subject.
-func (b *bodies) read(ctx context.Context, owner string, p parts, size int) ([]byte, error) {
-	if b.inline && p.id == inlineID && len(p.inline) == size {
+// read reads parts. Only the owner's own parts can be named: the owner is in their subject.
+func (b *bodies) read(ctx context.Context, owner string, p parts) ([]byte, error) {
+	if b.inline && p.id == inlineID && len(p.inline) == p.size {
 		return p.inline, nil
 	}
-	data := make([]byte, 0, size)
+	data := make([]byte, 0, p.size)
 	for i := range p.n {
 		part, err := stored.LastData(ctx, b.nc, events.StreamBodies, b.subjects.BodyPart(owner, p.id, i))
 		switch {
@@ -189,13 +195,13 @@ func (b *bodies) read(ctx context.Context, owner string, p parts, size int) ([]b
 			return nil, fmt.Errorf("part %d of %s %s: %w", i, p.noun, p.id, err)
 		case len(part) == 0:
 			return nil, refused("part %d of %s %s has no bytes", i, p.noun, p.id)
-		case len(part) > size-len(data):
-			return nil, refused("%s %s has more than the %d bytes that %s", p.noun, p.id, size, p.says)
+		case len(part) > p.size-len(data):
+			return nil, refused("%s %s has more than the %d bytes that %s", p.noun, p.id, p.size, p.says)
 		}
 		data = append(data, part...)
 	}
-	if len(data) < size {
-		return nil, refused("%s %s has %d bytes: %s %d", p.noun, p.id, len(data), p.says, size)
+	if len(data) < p.size {
+		return nil, refused("%s %s has %d bytes: %s %d", p.noun, p.id, len(data), p.says, p.size)
 	}
 	return data, nil
 }

@@ -95,11 +95,6 @@ type Config struct {
 	MaxIsolates       int   `split_words:"true" default:"500" meaning:"Number of V8 isolates in the process" allowed:"1 to 2000"`
 	HeapMax           Bytes `split_words:"true" default:"0" meaning:"Size of the heaps and ArrayBuffers of all isolates of the process together, with the data that Go has for their runs. Idle isolates are closed to stay below it. 0: as much as V8 can have, 3.5GiB less 144MiB for each thread, background threads too" allowed:"0, or a size from 64MiB to that"`
 
-	ContextMaxReuses int   `split_words:"true" default:"1000" meaning:"Number of events after which Pinwheel checks whether to recreate a context, in the modes pinned and shared" allowed:"1 to 1000000000"`
-	ContextKeep      Bytes `split_words:"true" default:"32MiB" meaning:"Size of an isolate up to which that check keeps its contexts. 0: it keeps none" allowed:"0, or a size from 1MiB to 4GiB"`
-	SpareIsolates    int   `split_words:"true" default:"2" meaning:"Number of isolates kept ready for first events, part of PINWHEEL_MAX_ISOLATES" allowed:"0 to 64"`
-	CodeCache        Bytes `split_words:"true" default:"64MiB" meaning:"Memory for compiled code of workers. 0: none" allowed:"0, or a size to 1GiB"`
-
 	OwnerMaxRunning  int   `split_words:"true" default:"0" meaning:"Number of events of one owner in progress in this process. 0: three quarters of all slots" allowed:"0 to 640000"`
 	OwnerMaxIsolates int   `split_words:"true" default:"0" meaning:"Number of V8 isolates of one owner in this process. 0: half of PINWHEEL_MAX_ISOLATES" allowed:"0 to 2000, and not above PINWHEEL_MAX_ISOLATES"`
 	OwnerHeapMax     Bytes `split_words:"true" default:"0" meaning:"Size of the heaps and ArrayBuffers of one owner in this process, with the data that Go has for their runs. 0: half of PINWHEEL_HEAP_MAX" allowed:"0, or a size from 1MiB to PINWHEEL_HEAP_MAX"`
@@ -111,7 +106,6 @@ type Config struct {
 	OldVersionIdle time.Duration `split_words:"true" default:"1m" meaning:"Time without an event after which the context of an older version ends, with its WebSockets, once a newer version has had an event" allowed:"a duration from 1s to 24h"`
 	DrainTimeout   time.Duration `split_words:"true" default:"30s" meaning:"Time that running events have to finish after SIGTERM" allowed:"a duration from 0s to 1h"`
 
-	Heartbeat       time.Duration `split_words:"true" default:"2s" meaning:"Interval at which NATS confirms that a lane without events is alive. A lane that is silent for two and a half intervals is asked again" allowed:"a duration from 100ms to 1m"`
 	DeadLetterAge   time.Duration `split_words:"true" default:"720h" meaning:"How long dead letters are kept" allowed:"a duration from 1m"`
 	DeadLetterBytes Bytes         `split_words:"true" default:"1GiB" meaning:"Size of the stream of dead letters. An owner may use at most as much of it as is free. Beyond that its oldest letters are removed" allowed:"a size from 1MiB"`
 	Durability      string        `split_words:"true" default:"default" meaning:"When stored events are on disk. fsync: before the publisher gets its acknowledgement. A NATS that is not embedded must be configured so too" allowed:"default or fsync"`
@@ -292,10 +286,6 @@ func (c Config) otherChecks() []check {
 		{"Window", c.Window, between(c.Window, 32, 1<<20)},
 		{"MaxIsolates", c.MaxIsolates, between(c.MaxIsolates, 1, 2000)},
 		{"HeapMax", c.HeapMax, c.HeapMax == 0 || c.HeapMax >= 64<<20},
-		{"ContextMaxReuses", c.ContextMaxReuses, between(c.ContextMaxReuses, 1, 1_000_000_000)},
-		{"ContextKeep", c.ContextKeep, c.ContextKeep == 0 || c.ContextKeep >= 1<<20 && c.ContextKeep <= 4<<30},
-		{"SpareIsolates", c.SpareIsolates, between(c.SpareIsolates, 0, 64)},
-		{"CodeCache", c.CodeCache, c.CodeCache <= 1<<30},
 		{"OwnerMaxIsolates", c.OwnerMaxIsolates, between(c.OwnerMaxIsolates, 0, c.MaxIsolates)},
 		{"OwnerHeapMax", c.OwnerHeapMax, c.OwnerHeapMax == 0 || c.OwnerHeapMax >= 1<<20},
 		{"OwnerMaxRunning", c.OwnerMaxRunning, between(c.OwnerMaxRunning, 0, 640_000)},
@@ -305,7 +295,6 @@ func (c Config) otherChecks() []check {
 		{"AckWait", c.AckWait, c.AckWait >= 200*time.Millisecond && c.AckWait <= time.Hour},
 		{"OldVersionIdle", c.OldVersionIdle, c.OldVersionIdle >= time.Second && c.OldVersionIdle <= 24*time.Hour},
 		{"DrainTimeout", c.DrainTimeout, c.DrainTimeout >= 0 && c.DrainTimeout <= time.Hour},
-		{"Heartbeat", c.Heartbeat, c.Heartbeat >= 100*time.Millisecond && c.Heartbeat <= time.Minute},
 		{"DeadLetterAge", c.DeadLetterAge, c.DeadLetterAge >= time.Minute},
 		{"DeadLetterBytes", c.DeadLetterBytes, c.DeadLetterBytes >= 1<<20},
 		{"Durability", c.Durability, c.Durability == "default" || c.Durability == "fsync"},

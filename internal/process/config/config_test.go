@@ -30,9 +30,9 @@ func TestDefaultsAreValid(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Config{
 		NatsPort: 4222, Data: ".pinwheel", AdminAddr: "127.0.0.1:8422", LogLevel: "info", LogFormat: "auto", Processes: 1,
-		BackgroundThreads: -1, Slots: 64, Window: 4096, MaxIsolates: 500, ContextMaxReuses: 1000, ContextKeep: 32 << 20,
-		SpareIsolates: 2, CodeCache: 64 << 20, OwnerMaxWaiting: 100_000, Overtake: 10_000, OwnerMaxQueued: 512,
-		AckWait: 30 * time.Second, OldVersionIdle: time.Minute, DrainTimeout: 30 * time.Second, Heartbeat: 2 * time.Second,
+		BackgroundThreads: -1, Slots: 64, Window: 4096, MaxIsolates: 500,
+		OwnerMaxWaiting: 100_000, Overtake: 10_000, OwnerMaxQueued: 512,
+		AckWait: 30 * time.Second, OldVersionIdle: time.Minute, DrainTimeout: 30 * time.Second,
 		DeadLetterAge: 720 * time.Hour, DeadLetterBytes: 1 << 30, Durability: "default", Duplicates: 2 * time.Minute,
 		ResultAge: 24 * time.Hour, MaxBytes: 2 << 30, OwnerKVBytes: 16 << 20, WorkersMaxBytes: 512 << 20,
 		AssetsMaxBytes:  512 << 20,
@@ -55,15 +55,14 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		"PINWHEEL_NATS_USER": "", "PINWHEEL_NATS_PASSWORD": "", "PINWHEEL_NATS_TOKEN": "", "PINWHEEL_OWNER": "acme",
 		"PINWHEEL_NATS_NKEY": "",
 		"PINWHEEL_NATS_CA":   creds, "PINWHEEL_NATS_CERT": creds, "PINWHEEL_NATS_KEY": creds,
-		"PINWHEEL_NATS_MONITOR": "http://a:8222,https://b",
-		"PINWHEEL_HEARTBEAT":    "1s", "PINWHEEL_DEAD_LETTER_AGE": "1h", "PINWHEEL_DEAD_LETTER_BYTES": "2MiB",
+		"PINWHEEL_NATS_MONITOR":    "http://a:8222,https://b",
+		"PINWHEEL_DEAD_LETTER_AGE": "1h", "PINWHEEL_DEAD_LETTER_BYTES": "2MiB",
 		"PINWHEEL_DURABILITY": "fsync", "PINWHEEL_PROFILING": "true",
 		"PINWHEEL_CONTROL": "", "PINWHEEL_CONTROL_TOKEN": "0123456789abcdef", "PINWHEEL_SECRETS_KEY": creds,
 		"PINWHEEL_DATA": "/d", "PINWHEEL_ADMIN_ADDR": ":0", "PINWHEEL_LOG_LEVEL": "warn", "PINWHEEL_LOG_FORMAT": "json",
 		"PINWHEEL_PROCESSES": "4", "PINWHEEL_THREADS": "2", "PINWHEEL_BACKGROUND_THREADS": "1", "PINWHEEL_SLOTS": "3",
 		"PINWHEEL_WINDOW": "100", "PINWHEEL_MAX_ISOLATES": "5",
-		"PINWHEEL_HEAP_MAX": "128MiB", "PINWHEEL_CONTEXT_MAX_REUSES": "9", "PINWHEEL_CONTEXT_KEEP": "2MiB",
-		"PINWHEEL_SPARE_ISOLATES": "1", "PINWHEEL_CODE_CACHE": "0",
+		"PINWHEEL_HEAP_MAX":           "128MiB",
 		"PINWHEEL_OWNER_MAX_ISOLATES": "4", "PINWHEEL_OWNER_HEAP_MAX": "64MiB",
 		"PINWHEEL_OWNER_MAX_RUNNING": "6", "PINWHEEL_OWNER_MAX_QUEUED": "7", "PINWHEEL_OWNER_MAX_WAITING": "8",
 		"PINWHEEL_OVERTAKE": "9", "PINWHEEL_ACK_WAIT": "1s", "PINWHEEL_OLD_VERSION_IDLE": "5s",
@@ -101,11 +100,11 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		NatsURL: "nats://a:4222, tls://b", NatsCreds: creds, SecretsKey: creds, Owner: "acme", NatsPort: -1, Data: "/d",
 		AdminAddr: ":0", LogLevel: "warn", LogFormat: "json",
 		Processes: 4, Threads: 2, BackgroundThreads: 1, Slots: 3, Window: 100, MaxIsolates: 5, HeapMax: 128 << 20,
-		ContextMaxReuses: 9, ContextKeep: 2 << 20, SpareIsolates: 1, OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20,
+		OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20,
 		OwnerMaxRunning: 6, OwnerMaxQueued: 7, OwnerMaxWaiting: 8, Overtake: 9, AckWait: time.Second,
 		OldVersionIdle: 5 * time.Second,
 		NatsCA:         creds, NatsCert: creds, NatsKey: creds, NatsMonitor: List{"http://a:8222", "https://b"},
-		Heartbeat: time.Second, DeadLetterAge: time.Hour, DeadLetterBytes: 2 << 20, Durability: "fsync", Profiling: true,
+		DeadLetterAge: time.Hour, DeadLetterBytes: 2 << 20, Durability: "fsync", Profiling: true,
 		ControlToken: "0123456789abcdef",
 		Duplicates:   time.Hour, ResultAge: time.Minute, MaxBytes: 500e6, Replicas: 3, Prefix: "pw",
 		ReplyPrefixes: List{"_INBOX.", "replies."},
@@ -140,7 +139,6 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		{"NATS_CA", "/no/such/file", "it is the path of a readable file"},
 		{"NATS_CERT", "/no/such/file", "it is the path of a readable file"},
 		{"NATS_MONITOR", "host:8222", "it is URLs like http://host:8222"},
-		{"HEARTBEAT", "2h", "it is a duration from 100ms to 1m"},
 		{"DEAD_LETTER_BYTES", "1KiB", "it is a size from 1MiB"},
 		{"DEAD_LETTER_AGE", "1s", "it is a duration from 1m"},
 		{"DURABILITY", "full", "it is default or fsync"},
@@ -231,6 +229,17 @@ func TestUnknownVariablesAreNamed(t *testing.T) {
 		"PINWHEELS=1", "PATH=/bin",
 	}), "what Kubernetes sets is nobody's mistake")
 	require.Error(t, unknownVariables([]string{"PINWHEEL_NAT_PORT=4222"}))
+}
+
+func TestRemovedVariablesAreRefused(t *testing.T) {
+	clean(t)
+	for _, v := range Variables() {
+		require.NotContains(t, removed, v.Name)
+	}
+	t.Setenv("PINWHEEL_HEARTBEAT", "5s")
+	_, err := Load()
+	require.EqualError(t, err,
+		"variable PINWHEEL_HEARTBEAT was removed: NATS confirms every 2 s that a lane without events is alive. Unset it")
 }
 
 // Every variable that the files for operators set must exist.

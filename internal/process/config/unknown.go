@@ -8,8 +8,17 @@ import (
 	"strings"
 )
 
-// unknownVariables returns an error for every PINWHEEL_* variable that nothing reads. Otherwise a misspelt setting
-// would be ignored silently.
+// removed has the variables that there were, and what holds now in place of each.
+var removed = map[string]string{
+	"PINWHEEL_CODE_CACHE":         "a process keeps up to 64 MiB of compiled code",
+	"PINWHEEL_CONTEXT_KEEP":       "a check of a context keeps it while its isolate takes at most 32 MiB",
+	"PINWHEEL_CONTEXT_MAX_REUSES": "a context is checked after every 1000 events",
+	"PINWHEEL_HEARTBEAT":          "NATS confirms every 2 s that a lane without events is alive",
+	"PINWHEEL_SPARE_ISOLATES":     "a process keeps 2 isolates ready for first events",
+}
+
+// unknownVariables returns an error for every PINWHEEL_* variable that nothing reads. Otherwise a misspelt setting, or
+// one that was removed, would be ignored silently.
 func unknownVariables(environ []string) error {
 	known := Variables()
 	var errs []error
@@ -17,6 +26,10 @@ func unknownVariables(environ []string) error {
 		name, value, _ := strings.Cut(entry, "=")
 		if !strings.HasPrefix(name, EnvPrefix+"_") || fromKubernetes(name, value) ||
 			slices.ContainsFunc(known, func(v Variable) bool { return v.Name == name }) {
+			continue
+		}
+		if now, was := removed[name]; was {
+			errs = append(errs, fmt.Errorf("variable %s was removed: %s. Unset it", name, now))
 			continue
 		}
 		errs = append(errs, fmt.Errorf("unknown variable %s is %q: did you mean %s?", name, value, nearest(name, known)))

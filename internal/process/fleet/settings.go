@@ -26,10 +26,7 @@ func (p *Process) dispatchConfig(threads int) dispatch.Config {
 func (p *Process) isolatesConfig(threads int, called *services.Services) isolates.Config {
 	c := isolates.DefaultConfig(threads)
 	c.Background = p.rooms.background
-	c.Slots, c.MaxIsolates, c.ContextMaxReuses = p.cfg.Slots, max(threads+p.rooms.background,
-		p.cfg.MaxIsolates), p.cfg.ContextMaxReuses
-	c.ContextKeepMB, c.SpareIsolates, c.CodeCacheBytes = int(p.cfg.ContextKeep>>20), p.cfg.SpareIsolates, int(
-		p.cfg.CodeCache)
+	c.Slots, c.MaxIsolates = p.cfg.Slots, max(threads+p.rooms.background, p.cfg.MaxIsolates)
 	c.OldVersionIdle = p.cfg.OldVersionIdle
 	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates =
 		int(p.cfg.HeapMax>>20), int(p.cfg.OwnerHeapMax>>20), p.cfg.OwnerMaxIsolates

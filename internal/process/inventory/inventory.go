@@ -60,7 +60,7 @@ func Consumer(cfg config.Config) consumer.Config {
 	c.Prefix, c.Node = events.Subjects(cfg.Prefix), Node()
 	c.Window, c.AckWait, c.MaxBytes = cfg.Window, cfg.AckWait, int64(cfg.MaxBytes)
 	c.Replicas, c.ReplyPrefixes = cfg.Replicas, cfg.ReplyPrefixes
-	c.Heartbeat, c.DeadLetterAge, c.DeadLetterBytes = cfg.Heartbeat, cfg.DeadLetterAge, int64(cfg.DeadLetterBytes)
+	c.DeadLetterAge, c.DeadLetterBytes = cfg.DeadLetterAge, int64(cfg.DeadLetterBytes)
 	c.OwnerMaxWaiting, c.Overtake = cfg.OwnerMaxWaiting, cfg.Overtake
 	c.LaneHeld = max(c.Window/16, min(c.Window*3/8, cfg.OwnerMaxQueued*3/4))
 	c.Duplicates, c.ResultAge = cfg.Duplicates, cfg.ResultAge

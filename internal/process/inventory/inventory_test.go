@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
 )
@@ -29,17 +30,10 @@ func TestBoundsFitTheShippedConfiguration(t *testing.T) {
 	cfg.HTTPAcme = "letsencrypt"
 	reserved, unbounded := int64(0), []string(nil)
 	for _, r := range inventory.Resources(cfg, 1<<20) {
-		most := int64(0)
-		switch {
-		case r.Stream != nil:
-			most = r.Stream.MaxBytes
-		case r.Bucket != nil:
-			most = r.Bucket.MaxBytes
-		case r.Objects != nil:
-			most = r.Objects.MaxBytes
-		default:
+		if r.Consumer != nil {
 			continue
 		}
+		most := sizeOf(r)
 		if reserved += most; most <= 0 {
 			unbounded = append(unbounded, r.StreamName())
 		}
@@ -53,4 +47,33 @@ func TestBoundsFitTheShippedConfiguration(t *testing.T) {
 	require.EqualValues(t, 512<<20, inventory.Deploy(cfg).AssetsMaxBytes)
 	cfg.AssetsMaxBytes = 0
 	require.EqualValues(t, -1, inventory.Deploy(cfg).AssetsMaxBytes)
+}
+
+// The variable that is named for a size is the one that decides it. The size of the secrets is fixed.
+func TestVariablesOfSizes(t *testing.T) {
+	t.Parallel()
+	with := inventory.ResourcesFor(config.Default(), 1<<20)
+	before := with(nil)
+	for _, variable := range []string{"PINWHEEL_MAX_BYTES", "PINWHEEL_DEAD_LETTER_BYTES", "PINWHEEL_WORKERS_MAX_BYTES",
+		"PINWHEEL_ASSETS_MAX_BYTES"} {
+		for i, r := range with(map[string]string{variable: "32MiB"}) {
+			if r.Consumer != nil {
+				continue
+			}
+			changed, named := sizeOf(r) != sizeOf(before[i]), inventory.VariableOf(r, "max_bytes") == variable
+			require.Equal(t, changed, named, "%s of %s", variable, r)
+		}
+	}
+}
+
+func sizeOf(r resources.Resource) int64 {
+	switch {
+	case r.Stream != nil:
+		return r.Stream.MaxBytes
+	case r.Bucket != nil:
+		return r.Bucket.MaxBytes
+	case r.Objects != nil:
+		return r.Objects.MaxBytes
+	}
+	return 0
 }

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -156,19 +157,13 @@ func VariableOf(r resources.Resource, field string) string {
 			events.StreamSchedules: "PINWHEEL_ACK_WAIT",
 		}[stream]
 	case "max_bytes":
-		return map[string]string{
+		return cmp.Or(map[string]string{
 			events.StreamEvents: "PINWHEEL_MAX_BYTES", events.StreamParked: "PINWHEEL_MAX_BYTES",
 			events.StreamBodies:  "PINWHEEL_MAX_BYTES",
 			events.StreamResults: "PINWHEEL_MAX_BYTES", resources.BucketStream(events.BucketAttempts): "PINWHEEL_MAX_BYTES",
-			audit.Stream:      "PINWHEEL_MAX_BYTES",
+			audit.Stream: "PINWHEEL_MAX_BYTES", audit.StreamOperators: "PINWHEEL_MAX_BYTES",
 			events.StreamDead: "PINWHEEL_DEAD_LETTER_BYTES",
-			resources.BucketStream(assetstore.Bucket):        deploy.AssetsMaxBytesVariable,
-			resources.BucketStream(deploy.DefaultBucket):     deploy.MaxBytesVariable,
-			resources.ObjectsStream(deploy.DefaultObjects):   deploy.MaxBytesVariable,
-			resources.BucketStream(deploy.BucketDeployments): deploy.MaxBytesVariable,
-			resources.BucketStream(deploy.BucketOwners):      deploy.MaxBytesVariable,
-			resources.BucketStream(deploy.BucketRoutes):      deploy.MaxBytesVariable,
-		}[stream]
+		}[stream], deploy.VariableOf(stream))
 	}
 	return ""
 }

@@ -47,7 +47,9 @@ func TestAFullBucketOfFilesRefusesThem(t *testing.T) {
 	require.True(t, strings.HasPrefix(failure, "403 owner acme has "), failure)
 	require.Contains(t, failure, "in bucket PINWHEEL_ASSETS and needs ")
 	require.Empty(t, storeAsOwner(t, beta, "beta", storing(t, beta, "beta", noise(3, 100<<10))))
-	failure = storeAsOwner(t, beta, "beta", storing(t, beta, "beta", noise(4, 470<<10)))
+	require.Empty(t, storeAsOwner(t, beta, "beta", storing(t, beta, "beta", noise(4, 470<<10))),
+		"what no version has makes room")
+	failure = storeAsOwner(t, beta, "beta", storing(t, beta, "beta", noise(6, 600<<10)))
 	require.True(t, strings.HasPrefix(failure, "507 bucket PINWHEEL_ASSETS is full and may have 1MiB: remove workers"), failure)
 	require.Contains(t, failure, "'pinwheel workers rm', or have an operator raise PINWHEEL_ASSETS_MAX_BYTES")
 	require.ElementsMatch(t, append(before, "beta.deploys", "beta.stored"), h.fileKeys(), "what no version has is gone")

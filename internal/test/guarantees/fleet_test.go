@@ -107,7 +107,7 @@ func openFleet(t testing.TB, n, servers int, random *rand.Rand) *testFleet {
 			"PINWHEEL_LOG_FORMAT=json", "PINWHEEL_ACK_WAIT="+ackWait.String(),
 			"PINWHEEL_DRAIN_TIMEOUT=3s", "PINWHEEL_THREADS=2", "PINWHEEL_SLOTS=16", "PINWHEEL_WINDOW=64",
 			"PINWHEEL_OWNER_MAX_QUEUED=12", "PINWHEEL_MAX_BYTES=1MiB",
-			"PINWHEEL_SPARE_ISOLATES=1", fmt.Sprintf("PINWHEEL_OVERTAKE=%d", backlog), "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1"))
+			fmt.Sprintf("PINWHEEL_OVERTAKE=%d", backlog), "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1"))
 		h.fleet[i].start()
 	}
 	for _, p := range h.fleet {
