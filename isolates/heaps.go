@@ -17,8 +17,8 @@ import (
 // to make room for it. They begin and end no attempt. Only their thread uses them, and they have no locks. Other
 // goroutines may read counters. The isolates of mode shared that no thread uses are in Pool.shared.
 //
-// An isolate is in isolates, and its contexts are in contexts, from take to removeIsolate. A context of a persistent
-// worker is in persistents as well, for as long as it takes events.
+// An isolate is in isolates, and its contexts are in contexts, from addIsolate to removeIsolate. A context of a
+// persistent worker is in persistents as well, for as long as it takes events.
 type heaps struct {
 	pool        *Pool
 	runs        runner
@@ -32,7 +32,7 @@ type heaps struct {
 	count    int                   // number of isolates
 	lent     []*isolate            // shared isolates that may be given back
 	spent    []*isolate            // isolates of mode oneshot that must be closed
-	closed   []*workers.Worker     // of which there is no context any more, not reported yet
+	closed   []*workers.Worker     // whose last context was closed, not reported yet
 	unkept   unkept                // contexts whose code is to be kept
 
 	freed      bool          // there may be room for attempts that wait
@@ -105,15 +105,15 @@ func (h *heaps) release(r *run) {
 	}
 	switch {
 	case iso.mode == workers.Persistent:
-		h.persistents.left(jc, r)
-		h.look(iso, iso.used, heapEvery)
+		h.persistents.runEnded(jc, r)
+		h.measure(iso, iso.used, heapEvery)
 	case iso.mode == workers.Oneshot:
 		h.spent = append(h.spent, iso)
 	case !clean:
 		h.counters.discarded(jc, discardReason(r, e))
 		h.dropContext(jc)
 	default:
-		h.look(iso, iso.used, heapEvery)
+		h.measure(iso, iso.used, heapEvery)
 	}
 	if iso.mode == workers.Shared && iso.busy == 0 && !iso.closed {
 		h.lent = append(h.lent, iso)
@@ -137,7 +137,7 @@ func (h *heaps) worn(jc *jsContext) bool {
 	if jc.life != nil || jc.uses == 0 || jc.uses%cfg.ContextMaxReuses != 0 {
 		return false
 	}
-	h.look(jc.isolate, time.Now(), 0)
+	h.measure(jc.isolate, time.Now(), 0)
 	return jc.isolate.heap > int64(cfg.ContextKeepMB)<<20
 }
 
@@ -148,12 +148,12 @@ func (h *heaps) newIsolate(w *workers.Worker, mode workers.Mode) *isolate {
 		tenant: h.pool.policies.Tenant(
 			w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, charged: freshHeap, charges: h.pool.memory.charges}
 	h.pool.memory.live.Add(1)
-	h.take(iso)
+	h.addIsolate(iso)
 	return iso
 }
 
-// take adds an isolate to the thread, and removeIsolate removes it.
-func (h *heaps) take(iso *isolate) {
+// addIsolate adds an isolate to the thread, and removeIsolate removes it.
+func (h *heaps) addIsolate(iso *isolate) {
 	h.isolates[iso.tenant] = append(h.isolates[iso.tenant], iso)
 	for _, jc := range iso.contexts {
 		h.contexts.add(jc)
@@ -184,7 +184,7 @@ func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) 
 		return nil, err
 	}
 	jc := &jsContext{isolate: iso, worker: w, secrets: secrets, functions: v8x.FunctionsIn(w.Code)}
-	h.lookBefore(jc)
+	h.measureBefore(jc)
 	if jc.v8, err = iso.v8.NewContext(ask.Answer); err != nil {
 		return nil, err
 	}
@@ -193,8 +193,8 @@ func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) 
 	h.contexts.add(jc)
 	iso.functions.opened(jc.functions)
 	h.counters.contextMade(jc)
-	h.counters.tell(ContextMade, jc, "")
-	h.look(iso, time.Now(), 0)
+	h.counters.notify(ContextMade, jc, "")
+	h.measure(iso, time.Now(), 0)
 	h.grown = true
 	bindings.Encode(h.call.Reset(js.OpEnv), w, secrets).Bool(iso.mode == workers.Persistent).Bool(h.pool.checks)
 	if r := jc.v8.Call(h.call.Bytes(), nil); r.Err != nil {
@@ -240,8 +240,8 @@ func (h *heaps) dropContexts(contexts []*jsContext, why string, which func(*jsCo
 	}
 }
 
-// vacate closes those of a tenant's contexts that are idle, and its isolates that have no contexts then.
-func (h *heaps) vacate(tenant, why string, contexts []*jsContext) {
+// dropIdle closes the idle ones of a tenant's contexts, and then its isolates that have no context left.
+func (h *heaps) dropIdle(tenant, why string, contexts []*jsContext) {
 	h.dropContexts(contexts, why, func(*jsContext) bool { return true })
 	for _, iso := range slices.Clone(h.isolates[tenant]) {
 		if len(iso.contexts) == 0 && !iso.away {

@@ -11,8 +11,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// look measures an isolate. Growth since the last look is attributed to the context that ran last.
-func (h *heaps) look(iso *isolate, now time.Time, every time.Duration) {
+// measure measures an isolate. Growth since the last measurement is attributed to the context that ran last.
+func (h *heaps) measure(iso *isolate, now time.Time, every time.Duration) {
 	before := iso.heap
 	h.counters.sampleHeap(iso, now, every)
 	switch {
@@ -25,30 +25,30 @@ func (h *heaps) look(iso *isolate, now time.Time, every time.Duration) {
 	}
 }
 
-// lookBefore measures an isolate before jc enters it, if another context has run in it since the last look, long enough
-// to have grown by an amount that matters. Without this look, that growth would be attributed to jc.
-func (h *heaps) lookBefore(jc *jsContext) {
+// measureBefore measures an isolate before jc enters it, if another context has run in it since the last look, long
+// enough to have grown by an amount that matters. Without this look, that growth would be attributed to jc.
+func (h *heaps) measureBefore(jc *jsContext) {
 	iso := jc.isolate
-	if iso.latest != jc && iso.unmeasured > lookBetween {
-		h.look(iso, time.Now(), 0)
+	if iso.latest != jc && iso.unmeasured > measureBetween {
+		h.measure(iso, time.Now(), 0)
 	}
 }
 
 // collect frees garbage in an isolate. It returns false when that would take long, or when the heap is little larger
 // than after the last collection.
 func (h *heaps) collect(iso *isolate) bool {
-	if iso.heap > mostCollected || iso.heap-iso.collected < iso.crowd()/4 {
+	if iso.heap > mostCollected || iso.heap-iso.collected < iso.othersLimit()/4 {
 		return false
 	}
 	began := perowner.ThreadTime()
 	iso.v8.Collect()
 	h.collecting += perowner.ThreadTime() - began
 	h.counters.collections.Add(1)
-	if iso.v8.Flags()&v8x.HeapLimit != 0 { // nothing can run in it any more
+	if iso.v8.Flags()&v8x.HeapLimit != 0 { // nothing more can run in it
 		h.runs.interrupt(iso)
 		return false
 	}
-	h.look(iso, time.Now(), 0)
+	h.measure(iso, time.Now(), 0)
 	iso.collected = iso.heap
 	return true
 }
@@ -164,11 +164,11 @@ func (s *resting) collectFor(iso *isolate) {
 		iso.v8.CollectGarbage()
 	}
 	h.counters.collections.Add(1)
-	if iso.v8.Flags()&v8x.HeapLimit != 0 { // nothing can run in it any more
+	if iso.v8.Flags()&v8x.HeapLimit != 0 { // nothing more can run in it
 		h.runs.interrupt(iso)
 		return
 	}
-	h.look(iso, time.Now(), 0)
+	h.measure(iso, time.Now(), 0)
 	iso.collected = iso.heap
 }
 

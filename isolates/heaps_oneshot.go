@@ -6,7 +6,7 @@ import "github.com/pinwheel-run/pinwheel/events/workers"
 
 // fresh makes a context in its own isolate. It returns nil if there is no room for one now.
 func (h *heaps) fresh(w *workers.Worker, mode workers.Mode) (*jsContext, error) {
-	if !h.room(w) {
+	if !h.makeRoom(w) {
 		return nil, nil
 	}
 	return h.newContext(h.newIsolate(w, mode), w)

@@ -41,7 +41,7 @@ type run struct {
 	logged int                             // bytes of output so far
 
 	held      atomic.Int64 // bytes that Go holds for it (Pool.hold)
-	forgotten bool         // nothing is counted for it any more; by holdings.mu
+	forgotten bool         // nothing more is counted for it; guarded by holdings.mu
 
 	end lifecycle.End // how it ended, or what is known of that so far
 }
@@ -157,4 +157,4 @@ func (r caller) Calling(is, edge bool) {
 }
 
 // SocketGone implements hostcalls.Run. The context may be idle now.
-func (r caller) SocketGone() { r.thread.persistents.touch(r.context) }
+func (r caller) SocketGone() { r.thread.persistents.markChanged(r.context) }

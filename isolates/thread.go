@@ -93,8 +93,8 @@ func (t *thread) loop(stop <-chan struct{}) {
 		busy = t.fireTimers() || busy
 		busy = t.doQueuedCalls() || busy
 		busy = t.startMore() || busy
-		t.heaps.relieve()
-		t.persistents.tend()
+		t.heaps.enforceBudget()
+		t.persistents.checkChanged()
 		t.heaps.giveBack()
 		t.flush()
 		t.heaps.unkept.keep(&t.heaps)
@@ -114,7 +114,7 @@ func (t *thread) pin() {
 
 // takeUp handles what was posted.
 func (t *thread) takeUp() bool {
-	calls, adopted, comebacks := t.inbox.take(&t.waiting)
+	calls, adopted, returned := t.inbox.take(&t.waiting)
 	if adopted > 0 {
 		t.heaps.freed = true
 	}
@@ -125,10 +125,10 @@ func (t *thread) takeUp() bool {
 			c.do()
 		}
 	}
-	for _, x := range comebacks {
-		t.back(x)
+	for _, x := range returned {
+		t.resumeReturned(x)
 	}
-	return len(calls)+adopted+len(comebacks) > 0
+	return len(calls)+adopted+len(returned) > 0
 }
 
 // fireTimers handles the timers that are due. Timers of JavaScript become queued calls. Limits and other internal

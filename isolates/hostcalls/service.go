@@ -71,7 +71,7 @@ type services struct {
 
 // serviceOver says that the run no longer waits for a call. On the thread.
 func (r *Calls) serviceOver() {
-	if r.over { // it is not counted any more
+	if r.over { // it is no longer counted
 		return
 	}
 	r.services.calling--
