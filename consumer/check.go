@@ -52,7 +52,7 @@ func (k *checks) from(at check) {
 			}
 			k.found(claim, err, c == deadletter.ClaimedOther || c == deadletter.ClaimEnded, func() { k.endClaimed(h, c) })
 		})
-	case at <= result && h.once:
+	case at <= result && h.idempotent:
 		k.results.Find(&e.Event, e.Attempt, func(r *events.Reply, err error) {
 			k.found(result, err, r != nil, func() { k.endRecalled(h, r) })
 		})

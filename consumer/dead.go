@@ -25,7 +25,7 @@ func keepBlock(d *events.DeadLetter, h *entry, m *stored.Message) {
 
 // ifThere calls then with the message of h if the stream still has it. Otherwise h has ended elsewhere and was acked,
 // and ifThere forgets it and calls gone: an acked event must not become a dead letter too.
-func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func(*stored.Message), gone func()) {
+func (s *finisher) ifThere(h *entry, tries *jsapi.Retrier, then func(*stored.Message), gone func()) {
 	if !h.here() {
 		gone()
 		return
@@ -46,7 +46,7 @@ func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func(*stored.Messag
 }
 
 // letter is the dead letter of h.
-func (s *ender) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
+func (s *finisher) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
 	e, now := &h.event, s.clock.Now()
 	runs := e.Attempt
 	if o.Version == "" { // nothing ran this time
@@ -80,7 +80,7 @@ func (s *ender) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
 
 // doubtful reports whether h may have been delivered to another process meanwhile and have ended there: because h was
 // delivered before, or because its lease was not renewed for nearly as long as the lease lasts.
-func (s *ender) doubtful(h *entry) bool {
+func (s *finisher) doubtful(h *entry) bool {
 	return h.event.Origin.Deliveries > 1 || h.absences != s.absences.Load() ||
 		time.Since(s.inflight.renewedAt(h)) > s.cfg.longAbsence()
 }

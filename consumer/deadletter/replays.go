@@ -162,7 +162,7 @@ func (d *Store) replaysOf(ctx context.Context, f ReplayFilter) ([]*Replayed, err
 }
 
 // CameOf finds the replay that ended with letter, because its event failed again. It returns nil when the letter's
-// event is no replay, or when nothing is known of the replay any more.
+// event is no replay, or when nothing more is known of the replay.
 func (d *Store) CameOf(ctx context.Context, letter *events.DeadLetter) (*Replayed, error) {
 	id, _, ok := events.ParseReplayMark(letter.Header.Get(events.HeaderReplay))
 	if !ok || !events.ValidName(letter.Owner) {

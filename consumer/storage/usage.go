@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// lookEvery is how often a process checks how full the streams are. lookPause is the minimum time between two checks.
+	// lookEvery is how often a process checks how full the streams are. lookPause is the minimum time between two
+	// checks.
 	lookEvery, lookPause = 5 * time.Second, 100 * time.Millisecond
 	// lookWait is how long a check may take.
 	lookWait = 30 * time.Second
@@ -32,8 +33,8 @@ const (
 	refusedFor = 15 * time.Second
 	// probeWait is how long the answer to a probe message may take. silentFor is for how long there may be no answer.
 	probeWait, silentFor = 5 * time.Second, 12 * time.Second
-	// accountStorage stands for all streams of the account together, including everything else that the server stores for
-	// it.
+	// accountStorage stands for all streams of the account together, including everything else that the server stores
+	// for it.
 	accountStorage = "account"
 )
 
@@ -103,7 +104,7 @@ func (f *level) free(processes int64) uint64 {
 	return limit - min(limit, used)
 }
 
-// full reports whether almost no message fits any more (99 % are taken).
+// full reports whether the stream has almost no room left (99 % are taken).
 func (f *level) full() bool {
 	limit := f.limit.Load()
 	return limit > 0 && f.bytes.Load() >= limit-limit/100

@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// bypassLook is how often a process looks for lanes with a backlog. When a look takes long, the pause before the
-	// next is bypassPart times as long.
-	bypassLook, bypassPart = 250 * time.Millisecond, 4
-	// bypassWait is the maximum time to look through one lane.
-	bypassWait = 2 * time.Second
-	// bypassStale is for how long a lane's position, as JetStream reports it, counts as current.
-	bypassStale = 50 * time.Millisecond
-	// bypassForget is for how long a position can be used to compute the lane's speed.
-	bypassForget = 5 * time.Second
-	// 1/bypassAhead of BypassConfig.Least is the minimum distance between the lane's position and an event that is
-	// brought past the backlog. bypassClear is the minimum time that the lane needs for that distance. An event that
+	// overtakeLook is how often a process looks for lanes with a backlog. When a look takes long, the pause before the
+	// next is overtakePart times as long.
+	overtakeLook, overtakePart = 250 * time.Millisecond, 4
+	// overtakeWait is the maximum time to look through one lane.
+	overtakeWait = 2 * time.Second
+	// overtakeStale is for how long a lane's position, as JetStream reports it, counts as current.
+	overtakeStale = 50 * time.Millisecond
+	// overtakeForget is for how long a position can be used to compute the lane's speed.
+	overtakeForget = 5 * time.Second
+	// 1/overtakeAhead of OvertakeConfig.Least is the minimum distance between the lane's position and an event that is
+	// brought past the backlog. overtakeClear is the minimum time that the lane needs for that distance. An event that
 	// may be delivered at any moment stays in its lane.
-	bypassAhead, bypassClear = 2, 500 * time.Millisecond
+	overtakeAhead, overtakeClear = 2, 500 * time.Millisecond
 )
 
-// BypassConfig says when events bypass a backlog.
-type BypassConfig struct {
+// OvertakeConfig says when events overtake a backlog.
+type OvertakeConfig struct {
 	Prefix  events.Subjects
 	Decoder events.Decoder
 	// Least is how many events must wait in a lane before the events of owners that have few there are brought past
@@ -40,53 +40,53 @@ type BypassConfig struct {
 	Least int
 	// Lanes are the names of the lanes' consumers.
 	Lanes []string
-	// Far reports whether at least that many wait in a lane, as far as this process knows.
-	Far func(lane int) bool
+	// Backlogged reports whether at least that many wait in a lane, as far as this process knows.
+	Backlogged func(lane int) bool
 	// Copied, when it is not nil, is called when an event is parked and is still in its lane. Tests end the process
 	// there.
 	Copied func()
 }
 
-// Bypass brings events of owners that have few past another owner's backlog in their lane. It parks these events (ADR
-// 0018). Make it with NewBypass, start it with Run.
-type Bypass struct {
-	cfg       BypassConfig
-	lot       *Lot
+// Overtaker brings events of owners that have few past another owner's backlog in their lane. It parks these events
+// (ADR 0018). Make it with NewOvertaker, start it with Run.
+type Overtaker struct {
+	cfg       OvertakeConfig
+	owners    *Owners
 	js        jetstream.JetStream
 	log       zerolog.Logger
-	residents residents
-	brought   prometheus.Counter
+	workers   workerOwners
+	overtaken prometheus.Counter
 }
 
-// NewBypass makes a Bypass.
-func NewBypass(cfg BypassConfig, l *Lot, js jetstream.JetStream, log zerolog.Logger) *Bypass {
-	return &Bypass{cfg: cfg, lot: l, js: js, log: log, brought: prometheus.NewCounter(prometheus.CounterOpts{
+// NewOvertaker makes an Overtaker.
+func NewOvertaker(cfg OvertakeConfig, l *Owners, js jetstream.JetStream, log zerolog.Logger) *Overtaker {
+	return &Overtaker{cfg: cfg, owners: l, js: js, log: log, overtaken: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "pinwheel_bypasses_total", Help: "Events brought past another owner's backlog in their lane.",
 	})}
 }
 
-// Collectors are the metrics of the bypass.
-func (b *Bypass) Collectors() []prometheus.Collector { return []prometheus.Collector{b.brought} }
+// Collectors are the metrics of the Overtaker.
+func (b *Overtaker) Collectors() []prometheus.Collector { return []prometheus.Collector{b.overtaken} }
 
 // Install notes that an owner has a worker. It may be called from any goroutine.
-func (b *Bypass) Install(owner, worker string) { b.residents.add(owner, worker) }
+func (b *Overtaker) Install(owner, worker string) { b.workers.add(owner, worker) }
 
 // Remove notes that an owner no longer has a worker. It may be called from any goroutine.
-func (b *Bypass) Remove(owner, worker string) { b.residents.remove(owner, worker) }
+func (b *Overtaker) Remove(owner, worker string) { b.workers.remove(owner, worker) }
 
-// Resident reports whether an owner has workers. It may be called from any goroutine.
-func (b *Bypass) Resident(owner string) bool { return b.residents.has(owner) }
+// HasWorkers reports whether an owner has workers. It may be called from any goroutine.
+func (b *Overtaker) HasWorkers(owner string) bool { return b.workers.has(owner) }
 
-// Residents reports whether some owner has workers. It may be called from any goroutine.
-func (b *Bypass) Residents() bool { return b.residents.any() }
+// AnyWorkers reports whether some owner has workers. It may be called from any goroutine.
+func (b *Overtaker) AnyWorkers() bool { return b.workers.any() }
 
 // Run brings events past backlogs until life ends.
-func (b *Bypass) Run(life context.Context) {
+func (b *Overtaker) Run(life context.Context) {
 	if b.cfg.Least == 0 {
 		return
 	}
 	var places [events.Lanes]position // by lane
-	timer := time.NewTimer(bypassLook)
+	timer := time.NewTimer(overtakeLook)
 	defer timer.Stop()
 	for {
 		select {
@@ -96,40 +96,40 @@ func (b *Bypass) Run(life context.Context) {
 		}
 		began := time.Now()
 		for i := range b.cfg.Lanes {
-			if !b.cfg.Far(i) || b.lot.cfg.Draining() || !b.js.Conn().IsConnected() {
+			if !b.cfg.Backlogged(i) || b.owners.cfg.Draining() || !b.js.Conn().IsConnected() {
 				continue
 			}
-			ctx, cancel := context.WithTimeout(life, bypassWait)
+			ctx, cancel := context.WithTimeout(life, overtakeWait)
 			if err := b.lane(ctx, i, &places[i]); err != nil && ctx.Err() == nil {
 				b.log.Debug().Err(err).Int("lane", i).Msg("events could not be brought past a backlog; trying again")
 			}
 			cancel()
 		}
-		timer.Reset(max(bypassLook, bypassPart*time.Since(began)))
+		timer.Reset(max(overtakeLook, overtakePart*time.Since(began)))
 	}
 }
 
 // lane looks through one lane. Several processes may do so at once.
-func (b *Bypass) lane(ctx context.Context, lane int, at *position) error {
+func (b *Overtaker) lane(ctx context.Context, lane int, at *position) error {
 	stream, err := b.js.Stream(ctx, events.StreamEvents)
 	if err != nil {
 		return err
 	}
-	if err := at.refresh(ctx, stream, b.cfg.Lanes[lane]); err != nil || !b.isFar(at.pending) || at.speed < 0 {
+	if err := at.refresh(ctx, stream, b.cfg.Lanes[lane]); err != nil || !b.hasBacklog(at.pending) || at.speed < 0 {
 		return err
 	}
-	few, err := b.fewIn(ctx, lane, at, stream.CachedInfo().State.NumSubjects)
+	few, err := b.findWithFew(ctx, lane, at, stream.CachedInfo().State.NumSubjects)
 	if err != nil {
 		return err
 	}
 	brought := 0
 	defer func() {
-		if b.brought.Add(float64(brought)); brought > 0 {
-			b.lot.LookAgain()
+		if b.overtaken.Add(float64(brought)); brought > 0 {
+			b.owners.LookAgain()
 		}
 	}()
 	for _, o := range few {
-		n, err := b.bringOwner(ctx, stream, lane, o, at)
+		n, err := b.overtakeOwner(ctx, stream, lane, o, at)
 		if brought += n; err != nil {
 			return err
 		}
@@ -137,13 +137,13 @@ func (b *Bypass) lane(ctx context.Context, lane int, at *position) error {
 	return nil
 }
 
-// bringOwner brings an owner's events past the backlog of a lane, at most as many as were counted, and returns how many
-// it brought.
-func (b *Bypass) bringOwner(ctx context.Context, stream jetstream.Stream, lane int, o *ownerCount,
+// overtakeOwner brings an owner's events past the backlog of a lane, at most as many as were counted, and returns how
+// many it brought.
+func (b *Overtaker) overtakeOwner(ctx context.Context, stream jetstream.Stream, lane int, o *ownerCount,
 	at *position) (n int, err error) {
 	looked := uint64(0)
 	for _, subject := range o.subjects {
-		for m, err := range stored.All(ctx, b.js.Conn(), events.StreamEvents, subject, b.clear(at)) {
+		for m, err := range stored.All(ctx, b.js.Conn(), events.StreamEvents, subject, b.safeFrom(at)) {
 			if err == nil {
 				err = at.refresh(ctx, stream, b.cfg.Lanes[lane])
 			}
@@ -151,10 +151,10 @@ func (b *Bypass) bringOwner(ctx context.Context, stream jetstream.Stream, lane i
 				return n, err
 			}
 			looked++
-			if m.Sequence < b.clear(at) {
+			if m.Sequence < b.safeFrom(at) {
 				continue
 			}
-			done, err := b.bringPast(ctx, stream, m)
+			done, err := b.overtake(ctx, stream, m)
 			if err != nil {
 				return n, err
 			}
@@ -166,20 +166,20 @@ func (b *Bypass) bringOwner(ctx context.Context, stream jetstream.Stream, lane i
 	return n, nil
 }
 
-// isFar reports whether enough messages wait in a lane for events to bypass them.
-func (b *Bypass) isFar(pending uint64) bool {
+// hasBacklog reports whether so many messages wait in a lane that events may overtake them.
+func (b *Overtaker) hasBacklog(pending uint64) bool {
 	return b.cfg.Least > 0 && pending >= uint64(b.cfg.Least)
 }
 
-// clear is the first sequence that the lane surely does not reach while an event is copied.
-func (b *Bypass) clear(at *position) uint64 {
-	return at.delivered + uint64(max(float64(b.cfg.Least)/bypassAhead, at.speed*bypassClear.Seconds()))
+// safeFrom is the first sequence that the lane surely does not reach while an event is copied.
+func (b *Overtaker) safeFrom(at *position) uint64 {
+	return at.delivered + uint64(max(float64(b.cfg.Least)/overtakeAhead, at.speed*overtakeClear.Seconds()))
 }
 
-// bringPast stores an event that was never delivered among the parked events, and then deletes it from its lane. A
+// overtake stores an event that was never delivered among the parked events, and then deletes it from its lane. A
 // process that dies in between leaves both copies until the next look of any process. An event that must not leave its
 // stream, or that is refused because of its headers, stays: then done is false.
-func (b *Bypass) bringPast(ctx context.Context, stream jetstream.Stream, m *stored.Message) (done bool, err error) {
+func (b *Overtaker) overtake(ctx context.Context, stream jetstream.Stream, m *stored.Message) (done bool, err error) {
 	origin := events.Origin{Stream: events.StreamEvents, Seq: m.Sequence, Subject: m.Subject, HeaderBytes: len(m.Block)}
 	e, failure := b.cfg.Decoder.Decode(origin, events.Header(m.Header), m.Data, m.Time)
 	if failure != nil || !e.DeliverAt.IsZero() || e.Overlaps() != events.OverlapAllow {
@@ -209,11 +209,11 @@ type position struct {
 	counting  counting
 }
 
-// refresh asks JetStream for the position, unless it is younger than bypassStale.
+// refresh asks JetStream for the position, unless it is younger than overtakeStale.
 func (p *position) refresh(ctx context.Context, stream jetstream.Stream, lane string) error {
 	now := time.Now()
 	since := now.Sub(p.asked)
-	if since < bypassStale {
+	if since < overtakeStale {
 		return nil
 	}
 	consumer, err := stream.Consumer(ctx, lane)
@@ -222,7 +222,7 @@ func (p *position) refresh(ctx context.Context, stream jetstream.Stream, lane st
 	}
 	info := consumer.CachedInfo()
 	switch moved := float64(info.Delivered.Stream) - float64(p.delivered); {
-	case since > bypassForget || moved < 0:
+	case since > overtakeForget || moved < 0:
 		p.speed = -1
 	default:
 		p.speed = max(moved/since.Seconds(), p.speed/2)
