@@ -387,7 +387,7 @@ func (c *Consumer) Stats() Stats {
 	return Stats{
 		Storage: full, SetAside: c.settler.overdue.Lately(),
 		Window: c.cfg.Window, Held: c.inflight.len(), Waiting: len(c.inflight.in(waiting)),
-		Settling: len(c.inflight.those(func(h *entry) bool { return h.is(replying) || h.is(storing) || h.is(acking) })),
+		Settling: len(c.inflight.filter(func(h *entry) bool { return h.is(replying) || h.is(storing) || h.is(acking) })),
 		Credits:  int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), ParkedLanes: int(c.puller.parking.Load()),
 		Ready: c.Ready() == nil,
 	}

@@ -362,11 +362,11 @@ func (t *inflight) due(before, now time.Time, into []string) []string {
 
 // in lists the events in a state.
 func (t *inflight) in(s state) []*entry {
-	return t.those(func(h *entry) bool { return h.is(s) })
+	return t.filter(func(h *entry) bool { return h.is(s) })
 }
 
-// those lists the events for which is returns true.
-func (t *inflight) those(is func(h *entry) bool) []*entry {
+// filter lists the events for which is returns true.
+func (t *inflight) filter(is func(h *entry) bool) []*entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var found []*entry

@@ -182,7 +182,7 @@ func (u *maintenance) anyMissing(life context.Context) bool {
 // dropOldEvents forgets the events in flight of the stream that was there before. It runs on the settle goroutine.
 func (u *maintenance) dropOldEvents(info *jetstream.StreamInfo) {
 	name := info.Config.Name
-	old := u.settler.inflight.those(func(h *entry) bool {
+	old := u.settler.inflight.filter(func(h *entry) bool {
 		return h.from.stream == name && (h.event.Origin.Seq < info.Config.FirstSeq || h.stored.Before(info.Created))
 	})
 	u.log.Warn().Str("stream", name).Time("created", info.Created).Int("events", len(old)).

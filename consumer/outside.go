@@ -114,14 +114,14 @@ func (s *settler) writeLetter(h *entry, d *events.DeadLetter, answered func()) {
 		s.letters.Write(&h.event.Event, d, goOn, func(written *events.DeadLetter, err error) {
 			answered()
 			if err != nil {
-				s.cannotDie(h)
+				s.cannotStoreLetter(h)
 				return
 			}
 			s.deadLetterStored(h, written)
 		})
 	}
-	if unwritable || s.doubtful(h) {
-		s.ifThere(h, jsapi.NewRetrier(0), write, answered)
+	if unwritable || s.mayHaveMoved(h) {
+		s.ifStillStored(h, jsapi.NewRetrier(0), write, answered)
 		return
 	}
 	write(nil)

@@ -28,7 +28,7 @@ func (s *settler) settle(x lifecycle.Settlement) {
 	case h.is(orphaned):
 		s.drop(x)
 	case x.ReplyOnly():
-		s.early(h, x)
+		s.replyEarly(h, x)
 	case x.Order == lifecycle.Share:
 		s.share(h)
 	case !s.inflight.move(h, replying, running):
@@ -56,23 +56,23 @@ func (s *finisher) drop(x lifecycle.Settlement) {
 	}
 }
 
-// early publishes a reply that is ready before the run has ended.
-func (s *settler) early(h *entry, x lifecycle.Settlement) {
+// replyEarly publishes a reply that is ready before the run has ended.
+func (s *settler) replyEarly(h *entry, x lifecycle.Settlement) {
 	h.noteAnswer(x.Reply)
 	if x.Reply == nil || x.Event.ReplyTo == "" {
 		return
 	}
 	r, err := s.reply(x.Event, x.Reply)
 	if err != nil {
-		s.settleLater(x, err)
+		s.retrySettle(x, err)
 	} else if x.Reply.Stream == nil {
 		h.reply, h.repliedOn = r, s.reconnects
 	}
 }
 
-// settleLater settles again when a reply could not be published. It is a function of its own because a closure in
+// retrySettle settles again when a reply could not be published. It is a function of its own because a closure in
 // settle would cost an allocation for every event.
-func (s *settler) settleLater(x lifecycle.Settlement, err error) {
+func (s *settler) retrySettle(x lifecycle.Settlement, err error) {
 	s.api.Repeats.Warn(err, "reply could not be published; trying again").Str("event", x.Event.ID).Send()
 	s.api.Retry(jsapi.NewRetrier(s.cfg.AckWait), func() { s.settle(x) })
 }
@@ -152,9 +152,9 @@ func (s *finisher) putResult(h *entry, m *nats.Msg) {
 	})
 }
 
-// cannotDie gives back an event whose body alone is as large as a message may be: the server's max_payload was larger
-// when the event was stored. It is redelivered after a while, in case the smaller max_payload was a mistake.
-func (s *settler) cannotDie(h *entry) {
+// cannotStoreLetter gives back an event whose body alone is as large as a message may be: the server's max_payload was
+// larger when the event was stored. It is redelivered after a while, in case the smaller max_payload was a mistake.
+func (s *settler) cannotStoreLetter(h *entry) {
 	s.api.Repeats.Error(nil, "dead letter fits no message: the event stays where it is, and runs again; raise max_payload of nats-server").
 		Str("event", h.event.ID).Str("worker", h.event.Target()).Int("bytes", len(h.event.Body)).
 		Int64("max_payload", s.api.NC.MaxPayload()).Send()

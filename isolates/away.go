@@ -269,7 +269,7 @@ func (c queuedCall) postpone() bool {
 // awaitAway waits until no turn of the thread is away. The pool closes then: the watchdog ends those turns or gives
 // them up.
 func (t *thread) awaitAway() {
-	for t.takeUp(); t.awayTurns > 0; t.takeUp() {
+	for t.handleInbox(); t.awayTurns > 0; t.handleInbox() {
 		<-t.inbox.wake
 	}
 }

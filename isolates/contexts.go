@@ -17,7 +17,7 @@ func (p *Pool) SetPolicy(owner string, policy workers.Policy) {
 	if before != p.policies.Tenant(owner) {
 		p.leaveTenant(owner, before)
 	}
-	p.wakeHungry()
+	p.wakeWaiting()
 }
 
 // CloseContexts has a thread close the contexts of that version of a worker that are its own and in which nothing runs,

@@ -35,7 +35,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	if r.calls.WaitsForService() {
 		t.callers--
 	}
-	t.forget(r)
+	t.cancelStarted(r)
 	if r.context != nil {
 		t.heaps.release(r)
 	}
@@ -69,8 +69,8 @@ func discardReason(r *run, e *lifecycle.End) string {
 	return discardReuses
 }
 
-// forget cancels everything that the run started. Nothing of it can reach a later event.
-func (t *thread) forget(r *run) {
+// cancelStarted cancels everything that the run started. Nothing of it can reach a later event.
+func (t *thread) cancelStarted(r *run) {
 	t.timers.Clear(r.deadline)
 	for _, n := range r.timers {
 		t.timers.Clear(n)

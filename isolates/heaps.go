@@ -27,13 +27,13 @@ type heaps struct {
 	resting     resting
 	maxIsolates int
 
-	isolates map[string][]*isolate // by tenant
-	contexts contextIndex          // in these isolates
-	count    int                   // number of isolates
-	lent     []*isolate            // shared isolates that may be given back
-	spent    []*isolate            // isolates of mode oneshot that must be closed
-	closed   []*workers.Worker     // whose last context was closed, not reported yet
-	unkept   unkept                // contexts whose code is to be kept
+	isolates    map[string][]*isolate // by tenant
+	contexts    contextIndex          // in these isolates
+	count       int                   // number of isolates
+	lent        []*isolate            // shared isolates that may be given back
+	spent       []*isolate            // isolates of mode oneshot that must be closed
+	closed      []*workers.Worker     // whose last context was closed, not reported yet
+	pendingCode pendingCode           // contexts whose code is to be kept
 
 	freed      bool          // there may be room for attempts that wait
 	grown      bool          // a heap was found larger
@@ -49,18 +49,18 @@ type runner interface {
 	interrupt(iso *isolate)
 	// terminateNow calls onTerminate of a persistent context in an isolate that is about to be closed.
 	terminateNow(iso *isolate)
-	// forget cancels everything that a run started.
-	forget(r *run)
+	// cancelStarted cancels everything that a run started.
+	cancelStarted(r *run)
 	// turn calls the entry function on behalf of a run. It does not return if the turn goes away.
 	turn(r *run, call, body []byte)
-	// waits reports whether attempts wait for room.
-	waits() bool
+	// hasWaiting reports whether attempts wait for room.
+	hasWaiting() bool
 }
 
 // prepare sets up the heaps of t, which has no isolates yet.
 func (h *heaps) prepare(t *thread) {
 	h.pool, h.runs, h.persistents = t.pool, t, &t.persistents
-	h.unkept.cache = t.pool.code
+	h.pendingCode.cache = t.pool.code
 	h.counters.changed = t.pool.cfg.OnContext
 	h.resting = resting{heaps: h, rests: &t.pool.rests, nudge: t.inbox.nudge}
 	h.maxIsolates = t.pool.cfg.maxIsolatesOf(t.index)
@@ -75,7 +75,7 @@ func (h *heaps) acquire(w *workers.Worker, mode workers.Mode) (*jsContext, error
 	}
 	switch mode {
 	case workers.Oneshot:
-		return h.fresh(w, mode)
+		return h.newInOwnIsolate(w, mode)
 	case workers.Persistent:
 		return h.persistents.acquire(w)
 	case workers.Shared:
@@ -99,9 +99,9 @@ func (h *heaps) release(r *run) {
 	h.removeRun(jc, r)
 	iso.used, iso.rest = time.Now(), restNone
 	h.resting.await()
-	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !h.worn(jc)
+	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !h.mustRecreate(jc)
 	if clean {
-		h.unkept.used(jc)
+		h.pendingCode.noteRun(jc)
 	}
 	switch {
 	case iso.mode == workers.Persistent:
@@ -130,9 +130,9 @@ func (h *heaps) removeRun(jc *jsContext, r *run) {
 	h.counters.left(jc, jc.isolate.busy)
 }
 
-// worn reports whether to recreate a context after ContextMaxReuses events. Recreating loses what V8 has learned about
-// its code, so a context whose isolate is small stays.
-func (h *heaps) worn(jc *jsContext) bool {
+// mustRecreate reports whether to recreate a context after ContextMaxReuses events. Recreating loses what V8 has
+// learned about its code, so a context whose isolate is small stays.
+func (h *heaps) mustRecreate(jc *jsContext) bool {
 	cfg := &h.pool.cfg
 	if jc.life != nil || jc.uses == 0 || jc.uses%cfg.ContextMaxReuses != 0 {
 		return false
@@ -280,8 +280,8 @@ func (h *heaps) dropIsolate(iso *isolate) {
 	}
 	h.pool.memory.live.Add(-1)
 	h.pool.trimSoon()
-	if !h.runs.waits() {
-		h.pool.wakeHungry()
+	if !h.runs.hasWaiting() {
+		h.pool.wakeWaiting()
 	}
 }
 

@@ -201,22 +201,22 @@ func (s *resting) next(now time.Time) (next *isolate, due time.Time) {
 // code).
 const keepAfter = 1
 
-// unkept are the contexts of a thread whose code is to be kept.
-type unkept struct {
+// pendingCode are the contexts of a thread whose code is to be put into the cache.
+type pendingCode struct {
 	cache *codecache.Cache
 	list  []*jsContext
 }
 
-// used records a context after a run that ended without failure.
-func (u *unkept) used(jc *jsContext) {
+// noteRun records a context after a run that ended without failure.
+func (u *pendingCode) noteRun(jc *jsContext) {
 	if jc.uses == keepAfter && u.cache.Wants(jc.worker) {
 		u.list = append(u.list, jc)
 	}
 }
 
-// keep keeps the code of one context. That takes milliseconds for a large module, so it runs after reports were passed
+// store keeps the code of one context. That takes milliseconds for a large module, so it runs after reports were passed
 // on.
-func (u *unkept) keep(h *heaps) {
+func (u *pendingCode) store(h *heaps) {
 	for len(u.list) > 0 {
 		jc := u.list[0]
 		u.list = u.list[1:]

@@ -90,7 +90,7 @@ func (p *persistents) acquire(w *workers.Worker) (*jsContext, error) {
 		jc.life.idle = nil
 		return jc, nil
 	}
-	jc, err := p.heaps.fresh(w, workers.Persistent)
+	jc, err := p.heaps.newInOwnIsolate(w, workers.Persistent)
 	if jc == nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (p *persistents) retire(jc *jsContext, why string) {
 		return
 	}
 	l.phase, l.why = retiring, why
-	p.moveOut(jc)
+	p.unregister(jc)
 	p.markChanged(jc)
 }
 
@@ -136,12 +136,12 @@ func (p *persistents) invalidate(jc *jsContext, why string) {
 		return
 	}
 	jc.life.phase, jc.life.why = invalid, why
-	p.moveOut(jc)
+	p.unregister(jc)
 	p.markChanged(jc)
 }
 
-// moveOut makes room for another context of the worker.
-func (p *persistents) moveOut(jc *jsContext) {
+// unregister takes a context out of those that take events. The worker's next event makes another one, on any thread.
+func (p *persistents) unregister(jc *jsContext) {
 	if p.of[jc.life.of] == jc {
 		delete(p.of, jc.life.of)
 		p.pool.affinity.leave(jc.life.of, p.thread)
@@ -264,11 +264,11 @@ func (p *persistents) endBetween(jc *jsContext) {
 	if jc.life == nil {
 		return
 	}
-	p.moveOut(jc)
+	p.unregister(jc)
 	p.timers.Clear(jc.life.idle)
 	p.timers.Clear(jc.life.ttl)
 	jc.life.betweenEvents.over = true
-	p.runs.forget(jc.life.betweenEvents)
+	p.runs.cancelStarted(jc.life.betweenEvents)
 }
 
 // leftPersistent is called after the end of a run in a persistent context. The failure of one event does not affect the

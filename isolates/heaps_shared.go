@@ -95,7 +95,7 @@ func (h *heaps) giveBack() {
 	}
 	clear(h.lent)
 	h.lent = h.lent[:0]
-	h.pool.wakeHungry()
+	h.pool.wakeWaiting()
 }
 
 // evictShared closes the shared isolate that has been idle longest. If tenant is not "", it considers only isolates of

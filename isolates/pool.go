@@ -25,23 +25,23 @@ import (
 
 // Pool is the pinned threads of a process.
 type Pool struct {
-	cfg       Config
-	source    Source
-	host      Host
-	checks    bool // the pool belongs to a Checker
-	stacks    stacks.Maps
-	calls     hostcalls.Process
-	holdings  holdings
-	metrics   *metrics
-	dog       watchdog
-	code      *codecache.Cache
-	prewarmed *prewarm.Set
-	affinity  affinity
-	budgets   owners.Budgets
-	memory    poolMemory
-	shared    sharedPool
-	policies  owners.Policies
-	hungry    atomic.Uint64 // threads with attempts that wait for room, a bit each
+	cfg            Config
+	source         Source
+	host           Host
+	checks         bool // the pool belongs to a Checker
+	stacks         stacks.Maps
+	calls          hostcalls.Process
+	holdings       holdings
+	metrics        *metrics
+	dog            watchdog
+	code           *codecache.Cache
+	prewarmed      *prewarm.Set
+	affinity       affinity
+	budgets        owners.Budgets
+	memory         poolMemory
+	shared         sharedPool
+	policies       owners.Policies
+	waitingThreads atomic.Uint64 // threads with attempts that wait for room, a bit each
 
 	threads []atomic.Pointer[thread] // replaced when V8 parks one
 
@@ -206,7 +206,7 @@ func (p *Pool) look(now time.Time) {
 		t.watch.check(now)
 		switch t.watch.stay(now, p.losses.lostAfter) {
 		case stayForever:
-			if lose(p, t) {
+			if replaceLost(p, t) {
 				continue
 			}
 		case stayLong:
@@ -217,12 +217,13 @@ func (p *Pool) look(now time.Time) {
 		p.yield(t, now)
 	}
 	p.away.list = slices.DeleteFunc(p.away.list, func(a awayTurn) bool { return p.checkAway(a, now, parked) })
-	decide(p)
+	decideRunaways(p)
 	p.losses.runaways.throttle(now)
 }
 
-// lose replaces a thread whose turn stays in V8 forever. It returns false when the turn has just ended. Watchdog only.
-func lose(p *Pool, t *thread) bool {
+// replaceLost replaces a thread whose turn stays in V8 forever. It returns false when the turn has just ended. Watchdog
+// only.
+func replaceLost(p *Pool, t *thread) bool {
 	cause := t.watch.giveUp(&t.lost)
 	if cause == nil {
 		return false
@@ -237,12 +238,12 @@ func lose(p *Pool, t *thread) bool {
 	return true
 }
 
-// wakeHungry notifies the threads whose attempts wait for room.
-func (p *Pool) wakeHungry() {
-	if p.hungry.Load() == 0 {
+// wakeWaiting notifies the threads whose attempts wait for room.
+func (p *Pool) wakeWaiting() {
+	if p.waitingThreads.Load() == 0 {
 		return
 	}
-	set := p.hungry.Swap(0)
+	set := p.waitingThreads.Swap(0)
 	for i := range p.threads {
 		if set&(1<<i) != 0 {
 			p.threads[i].Load().post(func(t *thread) { t.heaps.freed = true })

@@ -151,9 +151,9 @@ func releaseOwner(p *Pool, w *watch, r *run) {
 	}
 }
 
-// decide is called each round about threads that were replaced while their turns overstayed: they are back, or they are
-// lost. Watchdog only.
-func decide(p *Pool) {
+// decideRunaways is called each round about threads that were replaced while their turns overstayed: they are back, or
+// they are lost. Watchdog only.
+func decideRunaways(p *Pool) {
 	for _, x := range p.losses.runaways.undecided(p.losses.lostAfter - overstaysAfter) {
 		if !x.came {
 			p.reportLost(x.cause)

@@ -237,7 +237,7 @@ func (t *thread) turn(r *run, call, body []byte) {
 
 // waitOrStop continues after a turn that did not end its run. The run waits if anything is pending.
 func (t *thread) waitOrStop(r *run, why string) {
-	if !r.mayGoOn() {
+	if !r.canEnd() {
 		t.stop(r, events.ReasonTimeout, why)
 		return
 	}

@@ -134,7 +134,7 @@ func (r *Calls) callService(c *call, what *lifecycle.Call, size int) {
 		r.run.Later(func() {
 			r.serviceOver()               // first: give may not return
 			defer r.run.Drop(len(result)) // also if the turn goes away
-			c.give(r, true, called(c, lifecycle.Answer{Body: result}, err))
+			c.deliver(r, true, called(c, lifecycle.Answer{Body: result}, err))
 		})
 	})
 	if c.gone = gone; span != nil {
