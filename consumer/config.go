@@ -28,8 +28,8 @@ type Config struct {
 	// run. The others wait in the stream. It should be below what an owner may have queued, so that the events are not
 	// parked, and at least a sixteenth of Window. 0: as many as there is room for.
 	LaneHeld int
-	// Overtake is how many events must wait in a lane before the events of owners that have few there are brought past
-	// them. 0: never.
+	// Overtake is the backlog that a lane must have for the events of owners with few events there to overtake it. 0:
+	// never.
 	Overtake int
 	// Observers see the events that are delivered. nil = none.
 	Observers *lifecycle.Observers

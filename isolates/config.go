@@ -58,7 +58,7 @@ type Config struct {
 	// each of their events, by the threads: it must not block. With an error, which must not quote a value, the event
 	// fails. nil = no worker may name secrets.
 	Secrets func(w *workers.Worker) (*Secrets, error)
-	// Note has the worker that each thread is in V8 for. nil = no process reads it.
+	// Note names, for each thread, the worker for which it is in V8. nil = no process reads it.
 	Note *crashnote.Note
 	// OnContext is called when a context is made, discarded or evicted, by its thread: it must not block. nil = no
 	// calls.

@@ -134,7 +134,7 @@ func overstay(p *Pool, t *thread) (replaced bool) {
 	return true
 }
 
-// holdOwner tells the source, once for a turn, that a turn of r overstays.
+// holdOwner notifies the source, once for a turn, that a turn of r overstays.
 func holdOwner(p *Pool, w *watch, r *run) {
 	if r == nil || w.ownerHeld || guard.CrashSuspects.Off() {
 		return
@@ -143,7 +143,7 @@ func holdOwner(p *Pool, w *watch, r *run) {
 	p.source.Overstays(r.attempt.Worker, true)
 }
 
-// releaseOwner tells the source that a turn of r that overstayed is over, or that its thread is lost.
+// releaseOwner notifies the source that a turn of r that overstayed is over, or that its thread is lost.
 func releaseOwner(p *Pool, w *watch, r *run) {
 	if w.ownerHeld {
 		w.ownerHeld = false

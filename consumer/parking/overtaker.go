@@ -35,8 +35,8 @@ const (
 type OvertakeConfig struct {
 	Prefix  events.Subjects
 	Decoder events.Decoder
-	// Least is how many events must wait in a lane before the events of owners that have few there are brought past
-	// them. 0: never.
+	// Least is the backlog that a lane must have for the events of owners with few events there to overtake it. 0:
+	// never.
 	Least int
 	// Lanes are the names of the lanes' consumers.
 	Lanes []string
@@ -47,8 +47,8 @@ type OvertakeConfig struct {
 	Copied func()
 }
 
-// Overtaker brings events of owners that have few past another owner's backlog in their lane. It parks these events
-// (ADR 0018). Make it with NewOvertaker, start it with Run.
+// Overtaker lets events of owners with few events overtake another owner's backlog in their lane: it parks them (ADR
+// 0018). Make it with NewOvertaker, start it with Run.
 type Overtaker struct {
 	cfg       OvertakeConfig
 	owners    *Owners
@@ -80,7 +80,7 @@ func (b *Overtaker) HasWorkers(owner string) bool { return b.workers.has(owner) 
 // AnyWorkers reports whether some owner has workers. It may be called from any goroutine.
 func (b *Overtaker) AnyWorkers() bool { return b.workers.any() }
 
-// Run brings events past backlogs until life ends.
+// Run lets events overtake backlogs until life ends.
 func (b *Overtaker) Run(life context.Context) {
 	if b.cfg.Least == 0 {
 		return
