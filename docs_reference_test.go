@@ -406,8 +406,8 @@ func TestReferenceStates(t *testing.T) {
 			return false
 		})
 	}
-	require.True(t, ended["gone"] && ended["lapsed"] && begun["checking"], "consumer/inflight.go has no table of transitions, or consumer/deliver.go no first states")
-	b.WriteString("  gone --> [*]\n  lapsed --> [*]\n```\n\n")
+	require.True(t, ended["gone"] && ended["orphaned"] && begun["checking"], "consumer/inflight.go has no table of transitions, or consumer/deliver.go no first states")
+	b.WriteString("  gone --> [*]\n  orphaned --> [*]\n```\n\n")
 	generated(t, "docs/event-lifecycle.md", "states", b.String())
 }
 

@@ -89,7 +89,7 @@ func (a *acks) send() {
 		epoch := s.epoch.Load()
 		for _, h := range s.acks {
 			switch {
-			case h.is(lapsed): // since it was queued
+			case h.is(orphaned): // since it was queued
 			case h.epoch == epoch: // may race with adopt: harmless, either order is correct
 				g.events = append(g.events, h)
 			case a.inflight.unsure(h):
@@ -130,8 +130,8 @@ func (a *acks) sendGroup(g *group) {
 // recognize duplicates by their id.
 func (a *acks) republish(g *group) {
 	for _, h := range g.events {
-		if h.reply != nil && h.said != g.reconnects {
-			h.said = g.reconnects
+		if h.reply != nil && h.repliedOn != g.reconnects {
+			h.repliedOn = g.reconnects
 			a.republishReply(h)
 		}
 	}
@@ -186,7 +186,7 @@ func (a *acks) unconfirmed(g *group) {
 		return
 	}
 	for _, h := range g.events {
-		if !h.is(lapsed) {
+		if !h.is(orphaned) {
 			a.lost(h)
 		}
 	}
@@ -204,7 +204,7 @@ func (a *acks) resend(g *group) {
 // sendEach sends acks again, one by one: an ack that the server refuses must not hold up the others.
 func (a *acks) sendEach(batch []*entry, tries *jsapi.Retrier) {
 	for _, h := range batch {
-		if !h.is(lapsed) {
+		if !h.is(orphaned) {
 			a.sendGroup(&group{events: []*entry{h}, tries: tries})
 		}
 	}

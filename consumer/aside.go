@@ -26,7 +26,7 @@ func (s *settler) delayAgain(h *entry, r *attempts.Record) {
 // cannotDelay handles an event whose headers, with the added ones, do not fit. A retry then waits in this process,
 // unless too many wait there already.
 func (s *settler) cannotDelay(h *entry, until time.Time, err error) {
-	if h.record == nil || h.record.Moving == nil || s.retries.crowded(h.event.Owner, s.cfg.Window) {
+	if h.record == nil || h.record.Moving == nil || s.retries.full(h.event.Owner, s.cfg.Window) {
 		s.refuse(h, events.Fail(events.ReasonMalformed, "the event cannot be put off: %v", err))
 		return
 	}

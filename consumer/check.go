@@ -52,7 +52,7 @@ func (k *checks) from(at check) {
 			}
 			k.found(claim, err, c == deadletter.ClaimedOther || c == deadletter.ClaimEnded, func() { k.endClaimed(h, c) })
 		})
-	case at <= result && h.once:
+	case at <= result && h.idempotent:
 		k.results.Find(&e.Event, e.Attempt, func(r *events.Reply, err error) {
 			k.found(result, err, r != nil, func() { k.endRecalled(h, r) })
 		})
@@ -77,7 +77,7 @@ func (k *checks) from(at check) {
 	case at <= moving && again:
 		isMoving := k.record != nil && k.record.Moving != nil
 		if !isMoving {
-			k.count()
+			k.setAttempt()
 		}
 		k.found(moving, nil, isMoving, func() { k.delayAgain(h, k.record) })
 	case at <= replacing && e.Overlaps() == events.OverlapReplace && !k.draining.Load():
@@ -112,8 +112,8 @@ func (k *checks) found(at check, err error, ends bool, end func()) {
 	}
 }
 
-// count sets the event's attempt and crashes from its record.
-func (k *checks) count() {
+// setAttempt sets the event's attempt and crashes from its record.
+func (k *checks) setAttempt() {
 	h, r := k.h, k.record
 	if r == nil {
 		r = h.recorded() // the record that the event carries

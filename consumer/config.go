@@ -17,30 +17,30 @@ type Config struct {
 	Prefix events.Subjects
 	// Node names this process in dead letters and logs.
 	Node string
-	// Instance names this process, and no other one, if a supervisor will tell how it ended. "": nobody will.
+	// Instance names this process, and no other one, if a supervisor will report how it ended. "": nobody will.
 	Instance string
-	// Ended tells how other processes of the same supervisor ended. Run records it for the fleet.
+	// Ended says how other processes of the same supervisor ended. Run records it for the fleet.
 	Ended []crashnote.Ended
-	// Window is the number of places for events that this process holds at once: asked for, queued, running, waiting for a
-	// retry, or being settled. An event takes a place for each PlaceBytes, rounded up. At least MinWindow.
+	// Window is the number of places for events that this process holds at once: asked for, queued, running, waiting
+	// for a retry, or being settled. An event takes a place for each PlaceBytes, rounded up. At least MinWindow.
 	Window int
-	// LaneHeld is how many events of a lane may be in flight or asked for while the lane's events end as soon as they run.
-	// The others wait in the stream. It should be below what an owner may have queued, so that the events are not parked,
-	// and at least a sixteenth of Window. 0: as many as there is room for.
+	// LaneHeld is how many events of a lane may be in flight or asked for while the lane's events end as soon as they
+	// run. The others wait in the stream. It should be below what an owner may have queued, so that the events are not
+	// parked, and at least a sixteenth of Window. 0: as many as there is room for.
 	LaneHeld int
-	// Overtake is how many events must wait in a lane before the events of owners that have few there are brought past
-	// them. 0: never.
+	// Overtake is the backlog that a lane must have for the events of owners with few events there to overtake it. 0:
+	// never.
 	Overtake int
 	// Observers see the events that are delivered. nil = none.
 	Observers *lifecycle.Observers
 	// AckWait is how long the server waits for the renewal of an event's lease before it delivers the event to another
 	// process. So it is also how long the events of a crashed process wait. At least 200 ms.
 	AckWait time.Duration
-	// Heartbeat is the interval of the server's heartbeats on a lane without traffic. A lane that is silent for two and a
-	// half of them is asked again. At least 100 ms.
+	// Heartbeat is the interval of the server's heartbeats on a lane without traffic. A lane that is silent for two and
+	// a half of them is asked again. At least 100 ms.
 	Heartbeat time.Duration
-	// MaxBytes limits the event stream and the stream of parked events, each. Publishers are refused when the event stream
-	// is full. JetStream reserves this much disk.
+	// MaxBytes limits the event stream and the stream of parked events, each. Publishers are refused when the event
+	// stream is full. JetStream reserves this much disk.
 	MaxBytes int64
 	// Replicas is the number of replicas of every stream and consumer: 1, 3 or 5.
 	Replicas int
@@ -50,16 +50,16 @@ type Config struct {
 	DeadLetterAge time.Duration
 	// DeadLetterBytes limits the stream of dead letters. JetStream reserves this much disk.
 	DeadLetterBytes int64
-	// LongRetry is the longest time that an event waits in the process for its next run. For longer waits it is delayed in
-	// JetStream, where it takes no room in the window. At least 0.
+	// LongRetry is the longest time that an event waits in the process for its next run. For longer waits it is delayed
+	// in JetStream, where it takes no room in the window. At least 0.
 	LongRetry time.Duration
 	// PartPatience is how long the handler of a live body waits for the next part.
 	PartPatience time.Duration
-	// SettleWithin is how long an event may take to be checked or settled before it is set aside: it leaves the process,
-	// and is delivered again later. Time without a connection does not count. At least 1 s.
+	// SettleWithin is how long an event may take to be checked or settled before it is set aside: it leaves the
+	// process, and is delivered again later. Time without a connection does not count. At least 1 s.
 	SettleWithin time.Duration
-	// OwnerMaxWaiting is about how many events of one owner may wait in JetStream for their time. Further delayed events
-	// are refused. 0: any number.
+	// OwnerMaxWaiting is about how many events of one owner may wait in JetStream for their time. Further delayed
+	// events are refused. 0: any number.
 	OwnerMaxWaiting int
 	// Duplicates is for how long the event stream remembers message ids. At least 100 ms.
 	Duplicates time.Duration
@@ -73,8 +73,8 @@ type Config struct {
 	OnLog func(*events.LogLine)
 	// Calls enables the call bridge.
 	Calls bool
-	// Step, when it is not nil, is called at each Step, on the goroutine that reaches it. Tests use it to end the process
-	// between two steps. In production it is nil and costs nothing.
+	// Step, when it is not nil, is called at each Step, on the goroutine that reaches it. Tests use it to end the
+	// process between two steps. In production it is nil and costs nothing.
 	Step func(Step)
 }
 
@@ -167,8 +167,8 @@ func (c Config) parkedWindow() time.Duration { return max(2*time.Minute, 4*c.Ack
 // movedWindow is how long JetStream remembers the ids of delayed events.
 func (c Config) movedWindow() time.Duration { return max(5*time.Minute, 4*c.AckWait) }
 
-// isFar reports whether enough messages wait in a lane for events to bypass them.
-func (c Config) isFar(pending uint64) bool {
+// hasBacklog reports whether so many messages wait in a lane that events may overtake them.
+func (c Config) hasBacklog(pending uint64) bool {
 	return c.Overtake > 0 && pending >= uint64(c.Overtake)
 }
 

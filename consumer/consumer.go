@@ -33,7 +33,7 @@ import (
 
 // Consumer takes events from JetStream and settles them. Make it with New, start it with Run.
 type Consumer struct {
-	rooms
+	stores
 	cfg        Config
 	nc         *nats.Conn
 	js         jetstream.JetStream
@@ -42,21 +42,21 @@ type Consumer struct {
 	log        zerolog.Logger
 	metrics    *metrics
 
-	api      *jsapi.Client
-	clock    jsapi.Clock
-	inflight inflight
-	retries  *retries
-	puller   *puller
-	settler  *settler
-	leases   *leases
-	upkeep   *upkeep
-	janitor  *janitor.Janitor
-	usage    *storage.Usage
-	pending  limit.Pending
-	bridge   *bridge.Bridge
-	cancels  *schedule.Cancels
-	ticker   *schedule.Ticker
-	bypass   *parking.Bypass
+	api         *jsapi.Client
+	clock       jsapi.Clock
+	inflight    inflight
+	retries     *retries
+	puller      *puller
+	settler     *settler
+	leases      *leases
+	maintenance *maintenance
+	janitor     *janitor.Janitor
+	usage       *storage.Usage
+	pending     limit.Pending
+	bridge      *bridge.Bridge
+	cancels     *schedule.Cancels
+	ticker      *schedule.Ticker
+	overtaker   *parking.Overtaker
 
 	draining atomic.Bool
 	ready    atomic.Bool
@@ -81,7 +81,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	}
 	c.metrics = newMetrics(c)
 	c.api = &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: cfg.answerWait(),
-		Missing: func() { c.upkeep.recreate() }, Repeats: repeats.New(log)}
+		Missing: func() { c.maintenance.recreate() }, Repeats: repeats.New(log)}
 	c.usage = storage.New(storage.Config{Prefix: cfg.Prefix, Node: cfg.Node, MaxBytes: cfg.MaxBytes,
 		Replicas: cfg.Replicas}, nc, js, log)
 	c.puller = newPuller(c)
@@ -89,10 +89,10 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	c.leases = &leases{nc: nc, cfg: cfg, log: log, inflight: &c.inflight, now: make(chan struct{}, 1),
 		renewals: c.metrics.renewals}
 	c.settler = c.newSettler()
-	c.upkeep = newUpkeep(c)
+	c.maintenance = newMaintenance(c)
 	c.inflight.left = func(int) { c.puller.demand.left() }
-	c.inflight.replaced = func(h *entry) { c.api.Do(func() { c.settler.lapse([]*entry{h}) }) }
-	c.inflight.unspent = c.lot.Unspent
+	c.inflight.replaced = func(h *entry) { c.api.Do(func() { c.settler.orphan([]*entry{h}) }) }
+	c.inflight.unspent = c.parked.Unspent
 	if err := registerAll(reg, c.collectors()); err != nil {
 		return nil, fmt.Errorf("consumer: metrics: %w", err)
 	}
@@ -113,12 +113,12 @@ func (c *Consumer) wire() {
 	c.replacer = schedule.NewReplacer(c.api, prefix)
 	c.cancels = schedule.NewCancels(c.js, c.decoder)
 	c.ticker = schedule.NewTicker(c.nc, prefix, cfg.Node, c.clock.Now, c.waiting.Full, c.log)
-	c.lot = parking.New(parking.Config{
+	c.parked = parking.New(parking.Config{
 		Prefix: prefix, Consumer: laneConsumer(cfg, 0), Pull: c.puller.pullParked, Freed: c.puller.demand.freed,
 		Draining: c.draining.Load, Through: c.dispatcher.Through,
 	}, c.js, c.log)
-	c.parker = parking.NewParker(c.lot, c.api, c.usage, c.log)
-	c.bypass = parking.NewBypass(bypassConfig(c), c.lot, c.js, c.log)
+	c.parker = parking.NewParker(c.parked, c.api, c.usage, c.log)
+	c.overtaker = parking.NewOvertaker(overtakeConfig(c), c.parked, c.js, c.log)
 	c.parts = bodies.NewParts(bodies.Config{Prefix: prefix, Decoder: c.decoder, Patience: cfg.PartPatience}, c.api,
 		&c.pending, c.log)
 	c.chunks = bodies.NewChunks(c.api, prefix, c.log, c.inflight.hangUp)
@@ -133,14 +133,14 @@ func (c *Consumer) newSettler() *settler {
 	s := &settler{
 		dispatcher: c.dispatcher, retries: c.retries, draining: &c.draining, recorder: recorder{c.attempts, c.cfg.AckWait,
 			c.cfg.Instance},
-		ender: ender{
-			rooms: c.rooms, cfg: c.cfg, api: c.api, log: c.log, metrics: c.metrics, inflight: &c.inflight, clock: &c.clock,
+		finisher: finisher{
+			stores: c.stores, cfg: c.cfg, api: c.api, log: c.log, metrics: c.metrics, inflight: &c.inflight, clock: &c.clock,
 			replies: replier{nc: c.nc, chunks: c.chunks, metrics: c.metrics}, output: workerLog{nc: c.nc, prefix: c.cfg.Prefix,
 				log: c.log, see: c.cfg.OnLog},
 			absences: &c.leases.absences,
 		},
 	}
-	s.overdue = overdue{settler: s, residents: c.bypass, count: c.metrics.setAside}
+	s.overdue = overdue{settler: s, workers: c.overtaker, count: c.metrics.setAside}
 	s.acks = &acks{
 		api: c.api, requests: jsapi.NewRequester(c.nc), waits: c.puller.demand.waits, inflight: &c.inflight,
 		metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
@@ -153,7 +153,7 @@ func (c *Consumer) newSettler() *settler {
 func (c *Consumer) collectors() []prometheus.Collector {
 	return slices.Concat(c.metrics.all, []prometheus.Collector{c.usage}, c.bridge.Collectors(), c.janitor.Collectors(),
 		c.letters.Collectors(), c.notifier.Collectors(),
-		c.chunks.Collectors(), c.cancels.Collectors(), c.delays.Collectors(), c.ticker.Collectors(), c.bypass.Collectors())
+		c.chunks.Collectors(), c.cancels.Collectors(), c.delays.Collectors(), c.ticker.Collectors(), c.overtaker.Collectors())
 }
 
 // Run creates what is missing in JetStream and then takes events until pull is done. Then it gives back the events that
@@ -161,7 +161,7 @@ func (c *Consumer) collectors() []prometheus.Collector {
 // flight are given back too, and count as not run. Run returns when all its goroutines have ended, with the error that
 // kept it from starting, or nil.
 func (c *Consumer) Run(pull, work context.Context) error {
-	if err := c.upkeep.create(pull, false); err != nil {
+	if err := c.maintenance.create(pull, false); err != nil {
 		if pull.Err() != nil {
 			return nil
 		}
@@ -177,7 +177,7 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	life, end := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){
-		c.settler.run, c.leases.run, c.upkeep.run, c.lot.Run, c.janitor.Sweep, c.janitor.KeepAnchors, c.bypass.Run,
+		c.settler.run, c.leases.run, c.maintenance.run, c.parked.Run, c.janitor.Sweep, c.janitor.KeepAnchors, c.overtaker.Run,
 		c.usage.Run,
 	} {
 		loops.Go(func() { loop(life) })
@@ -186,7 +186,7 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	loops.Go(func() { c.ticker.Run(pull) })
 	err := errors.Join(c.bridge.Open(), c.cancels.Open(), c.replacer.Open(c.settler.replace), c.parts.Open())
 	if err == nil {
-		c.tellEnded(pull)
+		c.recordEnded(pull)
 		c.puller.expect(c.meanSize(pull))
 		c.ready.Store(true)
 		c.puller.run(pull)
@@ -204,9 +204,9 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	return err
 }
 
-// tellEnded records how other processes ended, before this one takes an event that ran in them. Without that, an event
-// that ended them needs more crashes until it is known.
-func (c *Consumer) tellEnded(ctx context.Context) {
+// recordEnded records how other processes ended, before this one takes an event that ran in them. Without that, an
+// event that ended them needs more crashes until it is known.
+func (c *Consumer) recordEnded(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastMessages)
 	defer cancel()
 	for _, e := range c.cfg.Ended {
@@ -297,7 +297,7 @@ func (c *Consumer) Settle(batch []lifecycle.Settlement) { c.settler.add(batch) }
 
 // Room sets how many more events the owner can take. For owners without parked events it does nothing, so it may be
 // called often. It may be called from any goroutine and does not block.
-func (c *Consumer) Room(owner string, n int) { c.lot.Room(owner, n) }
+func (c *Consumer) Room(owner string, n int) { c.parked.Room(owner, n) }
 
 // Now is the time by the clock of NATS. It may be called from any goroutine.
 func (c *Consumer) Now() time.Time { return c.clock.Now() }
@@ -305,13 +305,13 @@ func (c *Consumer) Now() time.Time { return c.clock.Now() }
 // Install starts the schedules of a worker's active version in this process, and ends those of the version before. It
 // may be called from any goroutine and does not block.
 func (c *Consumer) Install(in workers.Installation) {
-	c.bypass.Install(in.Owner, in.Name)
+	c.overtaker.Install(in.Owner, in.Name)
 	c.ticker.Install(in)
 }
 
 // Remove ends the schedules of a worker. It may be called from any goroutine and does not block.
 func (c *Consumer) Remove(owner, worker string) {
-	c.bypass.Remove(owner, worker)
+	c.overtaker.Remove(owner, worker)
 	c.ticker.Remove(owner, worker)
 }
 
@@ -387,7 +387,7 @@ func (c *Consumer) Stats() Stats {
 	return Stats{
 		Storage: full, SetAside: c.settler.overdue.Lately(),
 		Window: c.cfg.Window, Held: c.inflight.len(), Waiting: len(c.inflight.in(waiting)),
-		Settling: len(c.inflight.those(func(h *entry) bool { return h.is(replying) || h.is(storing) || h.is(acking) })),
+		Settling: len(c.inflight.filter(func(h *entry) bool { return h.is(replying) || h.is(storing) || h.is(acking) })),
 		Credits:  int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), ParkedLanes: int(c.puller.parking.Load()),
 		Ready: c.Ready() == nil,
 	}

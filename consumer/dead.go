@@ -23,9 +23,9 @@ func keepBlock(d *events.DeadLetter, h *entry, m *stored.Message) {
 	}
 }
 
-// ifThere calls then with the message of h if the stream still has it. Otherwise h has ended elsewhere and was acked,
-// and ifThere forgets it and calls gone: an acked event must not become a dead letter too.
-func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func(*stored.Message), gone func()) {
+// ifStillStored calls then with the message of h if the stream still has it. Otherwise h has ended elsewhere and was
+// acked, and ifStillStored forgets it and calls gone: an acked event must not become a dead letter too.
+func (s *finisher) ifStillStored(h *entry, tries *jsapi.Retrier, then func(*stored.Message), gone func()) {
 	if !h.here() {
 		gone()
 		return
@@ -34,7 +34,7 @@ func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func(*stored.Messag
 		switch {
 		case err != nil:
 			s.api.Repeats.Warn(err, "check whether an event has ended elsewhere failed; retrying").Str("event", h.event.ID).Send()
-			s.api.Retry(tries, func() { s.ifThere(h, tries, then, gone) })
+			s.api.Retry(tries, func() { s.ifStillStored(h, tries, then, gone) })
 		case m != nil && m.Time.Equal(h.stored): // otherwise it is an event of a stream that was created again
 			then(m)
 		default:
@@ -46,7 +46,7 @@ func (s *ender) ifThere(h *entry, tries *jsapi.Retrier, then func(*stored.Messag
 }
 
 // letter is the dead letter of h.
-func (s *ender) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
+func (s *finisher) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
 	e, now := &h.event, s.clock.Now()
 	runs := e.Attempt
 	if o.Version == "" { // nothing ran this time
@@ -78,9 +78,9 @@ func (s *ender) letter(h *entry, o lifecycle.Outcome) *events.DeadLetter {
 	return d
 }
 
-// doubtful reports whether h may have been delivered to another process meanwhile and have ended there: because h was
-// delivered before, or because its lease was not renewed for nearly as long as the lease lasts.
-func (s *ender) doubtful(h *entry) bool {
+// mayHaveMoved reports whether h may have been delivered to another process meanwhile and have ended there: because h
+// was delivered before, or because its lease was not renewed for nearly as long as the lease lasts.
+func (s *finisher) mayHaveMoved(h *entry) bool {
 	return h.event.Origin.Deliveries > 1 || h.absences != s.absences.Load() ||
 		time.Since(s.inflight.renewedAt(h)) > s.cfg.longAbsence()
 }

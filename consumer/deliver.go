@@ -22,12 +22,13 @@ type Dispatcher interface {
 	Through(owner string, parks uint64) bool
 }
 
-// delivery is what the puller took in one turn.
+// pulled is what the puller received at once. Each entry is in all, and in exactly one of fresh, later, again,
+// malformed and pubAcks.
 type pulled struct {
 	now       time.Time
 	late      bool // pulling has stopped: all events are given back
 	all       []*entry
-	places    int                   // of the window, that all take
+	places    int                   // of the window that all of them take
 	fresh     []*lifecycle.Delivery // delivered for the first time
 	later     []*entry              // delayed by their publishers
 	again     []*entry              // delivered before, or replayed: something must be looked up
@@ -57,7 +58,7 @@ func (d *pulled) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, st
 			e.CrashedAlone, e.Asked, e.Spared = h.record.CrashedAlone, h.record.Asked(), h.record.Spared
 		}
 	}
-	h.once = failure == nil && c.once(e)
+	h.idempotent = failure == nil && c.isIdempotent(e)
 	if !e.Deadline.IsZero() {
 		e.Deadline = c.clock.Own(e.Deadline)
 	}
@@ -75,7 +76,7 @@ func (d *pulled) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, st
 	case !e.DeliverAt.IsZero(): // even if it was delivered before: it runs from the stream of schedules
 		h.begin(storing, "")
 		d.later = append(d.later, h)
-	case o.Deliveries > 1 || deadletter.IsReplay(&e.Event) || h.once || e.Overlaps() == events.OverlapReplace:
+	case o.Deliveries > 1 || deadletter.IsReplay(&e.Event) || h.idempotent || e.Overlaps() == events.OverlapReplace:
 		h.begin(checking, from.owner)
 		d.again = append(d.again, h)
 	default:
@@ -96,8 +97,8 @@ func (c *Consumer) decode(e *lifecycle.Delivery, o events.Origin, m *nats.Msg, s
 // Holds implements lifecycle.Holder.
 func (h *entry) Holds() *lifecycle.Delivery { return &h.event }
 
-// once reports whether an event must not run again once it has succeeded.
-func (c *Consumer) once(e *lifecycle.Delivery) bool {
+// isIdempotent reports whether an event must not run again once it has succeeded.
+func (c *Consumer) isIdempotent(e *lifecycle.Delivery) bool {
 	return c.cfg.Idempotent != nil && c.cfg.Idempotent(e.Owner, e.Worker)
 }
 
@@ -115,7 +116,7 @@ func (c *Consumer) deliver(d *pulled) {
 		}
 	}
 	if len(d.again)+len(d.later)+len(d.pubAcks)+len(d.malformed) > 0 {
-		c.api.Do(func() { c.settler.take(d) })
+		c.api.Do(func() { c.settler.takePulled(d) })
 	}
 	if d.late {
 		c.api.Do(func() {
@@ -142,8 +143,8 @@ func (c *Consumer) observe(d *pulled) {
 	}
 }
 
-// take handles the events of a delivery that must not run at once.
-func (s *settler) take(d *pulled) {
+// takePulled handles the events of a delivery that must not run at once.
+func (s *settler) takePulled(d *pulled) {
 	for _, h := range d.again {
 		(&checks{settler: s, h: h}).from(claim)
 	}

@@ -11,7 +11,7 @@
 // One function changes that state. check.go looks up what must be known before a redelivered event may run. lease.go
 // renews leases. settle.go is the only file that ends events: it alone acks, gives back and publishes replies. acks.go
 // confirms acks in groups. outside.go queues dead letters, and lets the events that wait for them leave the window.
-// retries.go keeps events that wait for their next run. upkeep.go creates missing streams.
+// retries.go keeps events that wait for their next run. maintenance.go creates missing streams.
 //
 // The packages below store, find and park events. They know JetStream, but not the events in flight: they take an event
 // and a function that they call when they are done. Imports go one way: jsapi and limit import none of the others;

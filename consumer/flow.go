@@ -8,7 +8,7 @@ import (
 // flow counts the events of a source that come and go. When a source's events are brief, the rest is held back in the
 // stream: the lane asks only for as many as will end soon, so that their owner's queue does not overflow. Parking such
 // events would take longer than running them. When a source's events are slow or do not end, the lane asks for more
-// than an owner may have queued. What is too much for an owner is parked, and the owners behind it go on.
+// than an owner may have queued. What is too much for an owner is parked, and the owners behind it continue.
 type flow struct {
 	held    atomic.Int64
 	acking  atomic.Int64  // of held: events that have ended, and whose ack NATS has not confirmed
@@ -17,15 +17,15 @@ type flow struct {
 }
 
 const (
-	// slowFlow is how many of 65536 events must be slow for a source to count as slow. A worker whose events are usually
-	// brief has slow first runs and garbage collections too.
+	// slowFlow is how many of 65536 events must be slow for a source to count as slow. A worker whose events are
+	// usually brief has slow first runs and garbage collections too.
 	slowFlow = 65536 / 2
 	// laneBytes is about how many bytes of one lane may be on their way to this process, and allBytes how many of all
 	// lanes. nats-server closes a connection with 64 MB of unread data.
 	laneBytes = 4 << 20
 	allBytes  = 32 << 20
-	// stuckAfter is after how long a source counts as slow when it holds as many events as it may and none of them ends.
-	// Only time in which this process could run events counts.
+	// stuckAfter is after how long a source counts as slow when it holds as many events as it may and none of them
+	// ends. Only time in which this process could run events counts.
 	stuckAfter = 300 * time.Millisecond
 )
 
@@ -102,7 +102,7 @@ func (p *puller) flowRoom(l *lane) int {
 	f := &l.src.flow
 	held := int(f.held.Load())
 	if changes := f.changes.Load(); changes != l.changes {
-		l.changes, l.moved = changes, p.able.passed
+		l.changes, l.moved = changes, p.active.total
 	}
 	if p.c.cfg.LaneHeld == 0 {
 		return p.c.cfg.Window
@@ -112,7 +112,7 @@ func (p *puller) flowRoom(l *lane) int {
 		return room
 	}
 	// Events that have ended and wait for NATS fill no owner's queue.
-	stuck := held > int(f.acking.Load()) && p.able.passed-l.moved >= stuckAfter
+	stuck := held > int(f.acking.Load()) && p.active.total-l.moved >= stuckAfter
 	if room := p.c.cfg.slowHeld() - taken; room >= chunk && (stuck || f.slow.Load() >= slowFlow) {
 		return room
 	}

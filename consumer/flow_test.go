@@ -60,21 +60,21 @@ func TestStuckEventsAreNotHeldBack(t *testing.T) {
 	f := &l.src.flow
 	hold(f, 64)
 	require.Zero(t, p.room(l))
-	p.able.passed = stuckAfter - 1
+	p.active.total = stuckAfter - 1
 	require.Zero(t, p.room(l))
-	p.able.passed = stuckAfter
+	p.active.total = stuckAfter
 	require.Equal(t, 64, p.room(l))
 	f.ended(true)
 	require.Zero(t, p.room(l), "one has ended")
 	f.leaves(true)
 	f.leaves(false)
-	p.able.passed += stuckAfter
+	p.active.total += stuckAfter
 	require.Zero(t, p.room(l), "one has left, and two are not worth a request")
 	for range 62 {
 		f.ended(true)
 	}
 	require.Zero(t, p.room(l))
-	p.able.passed += stuckAfter
+	p.active.total += stuckAfter
 	require.Zero(t, p.room(l), "all that is missing is the word of NATS")
 	for range 62 {
 		f.leaves(true)
@@ -82,7 +82,7 @@ func TestStuckEventsAreNotHeldBack(t *testing.T) {
 	require.Zero(t, f.acking.Load())
 	require.Zero(t, f.held.Load())
 	require.Equal(t, 64, p.room(l))
-	p.able.passed += time.Hour
+	p.active.total += time.Hour
 	hold(f, 64)
 	require.Zero(t, p.room(l), "they have just come")
 }
@@ -99,32 +99,32 @@ func TestStarvedProcessTakesNobodyForStuck(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
 	passed := func(delays ...[]time.Duration) time.Duration {
-		a := able{}
+		a := activeTime{}
 		now := begin
-		a.look(now)
-		zero := a.passed
+		a.count(now)
+		zero := a.total
 		i := 0
 		a.delays = func(into []time.Duration) []time.Duration { return append(into, delays[i]...) }
 		for i = range delays {
-			now = now.Add(ableLook)
-			a.look(now)
+			now = now.Add(activeCheck)
+			a.count(now)
 		}
-		return a.passed - zero
+		return a.total - zero
 	}
 	const ms = time.Millisecond
-	require.Equal(t, 2*ableLook, passed([]time.Duration{0, 0}, []time.Duration{0, 0}))
-	require.Equal(t, 2*ableLook-60*ms, passed([]time.Duration{time.Hour, time.Minute},
+	require.Equal(t, 2*activeCheck, passed([]time.Duration{0, 0}, []time.Duration{0, 0}))
+	require.Equal(t, 2*activeCheck-60*ms, passed([]time.Duration{time.Hour, time.Minute},
 		[]time.Duration{time.Hour + 60*ms, time.Minute + 70*ms}),
 		"all have waited")
-	require.Equal(t, 2*ableLook, passed([]time.Duration{0, 0}, []time.Duration{0, 70 * ms}), "one slept, or ran")
-	require.Equal(t, 2*ableLook, passed([]time.Duration{time.Hour}, []time.Duration{0}), "a thread was replaced")
-	require.Equal(t, 2*ableLook, passed(nil, nil), "it is not known")
+	require.Equal(t, 2*activeCheck, passed([]time.Duration{0, 0}, []time.Duration{0, 70 * ms}), "one slept, or ran")
+	require.Equal(t, 2*activeCheck, passed([]time.Duration{time.Hour}, []time.Duration{0}), "a thread was replaced")
+	require.Equal(t, 2*activeCheck, passed(nil, nil), "it is not known")
 
-	stopped := able{looked: begin}
-	stopped.look(begin.Add(10 * time.Second))
-	require.Equal(t, ableMost, stopped.passed)
-	stopped.look(begin.Add(10*time.Second + ableLook/2 - 1))
-	require.Equal(t, ableMost, stopped.passed, "it was looked a moment ago")
+	stopped := activeTime{looked: begin}
+	stopped.count(begin.Add(10 * time.Second))
+	require.Equal(t, activeMost, stopped.total)
+	stopped.count(begin.Add(10*time.Second + activeCheck/2 - 1))
+	require.Equal(t, activeMost, stopped.total, "it was looked a moment ago")
 }
 
 // Large messages come a few at a time: nats-server closes a connection with too much unread data.

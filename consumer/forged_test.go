@@ -28,7 +28,7 @@ func sayings(seq uint64, owner string) nats.Header {
 	}
 }
 
-// Events that claim to be another owner's bypass a backlog as their real owner's, and the other owner's events stay.
+// Events that claim to be another owner's overtake a backlog as their real owner's, and the other owner's events stay.
 func TestForgedHeadersTakeNobodysEvents(t *testing.T) {
 	t.Parallel()
 	j := newJam(t)

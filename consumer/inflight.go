@@ -36,16 +36,16 @@ type entry struct {
 	unspent  string // the owner whose room it takes, if it was parked and dispatch, which reports room, has not seen it
 	replaced bool   // the schedule's next tick is there: the event ends, however its run ends
 
-	record   *attempts.Record // nil: the bucket has none
-	reply    *events.Reply    // the published reply, unless its body is sent in chunks; kept until the ack is confirmed
-	answer   *events.Reply    // the last reply, if the worker is idempotent: the result if the event succeeds
-	absences uint64           // leases.absences when it was delivered
-	said     uint64           // reconnects of the connection when the reply was published
-	tries    *jsapi.Retrier   // of the step that is being tried now
-	park     parking.Try      // of parking it
-	dead     bool             // its dead letter is stored
-	brief    bool             // its last attempt was brief; see lifecycle.Settlement
-	once     bool             // its worker is idempotent: the result is stored before the ack
+	record     *attempts.Record // nil: the bucket has none
+	reply      *events.Reply    // the published reply, unless its body is sent in chunks; kept until the ack is confirmed
+	answer     *events.Reply    // the last reply, if the worker is idempotent: the result if the event succeeds
+	absences   uint64           // leases.absences when it was delivered
+	repliedOn  uint64           // reconnects of the connection when the reply was published
+	tries      *jsapi.Retrier   // of the step that is being tried now
+	park       parking.Try      // of parking it
+	dead       bool             // its dead letter is stored
+	brief      bool             // its last attempt was brief; see lifecycle.Settlement
+	idempotent bool             // its worker is idempotent: the result is stored before the ack
 }
 
 // state is the state of an event in flight. Only inflight changes it, according to transitions.
@@ -56,7 +56,8 @@ const (
 	// delivered before, is a replay, or is of an idempotent worker; read by check.
 	checking state = iota
 	// running: dispatch has it, in a queue or on a thread. Set by the puller for a first delivery, and by the settle
-	// goroutine when the event is submitted again; read by settlements (an event in this state takes one), and by drain.
+	// goroutine when the event is submitted again; read by settlements (an event in this state takes one), and by
+	// drain.
 	running
 	// waiting: it waits in this process for its next run. Set by the settle goroutine after a failed run; read by
 	// retries and drain.
@@ -73,29 +74,29 @@ const (
 	// gone: it has left: its ack is confirmed, it was given back, or its lease is lost. Set when it is removed; a last
 	// state.
 	gone
-	// aside: it could not be settled for long, and is about to be given back. Set by overdue; read by the steps that were
-	// being tried, which end.
+	// aside: it could not be settled for long, and is about to be given back. Set by overdue; read by the steps that
+	// were being tried, which end.
 	aside
-	// lapsed: it has left because its stream was deleted: no step may publish anything about it. Set by the settle
+	// orphaned: it has left because its stream was deleted: no step may publish anything about it. Set by the settle
 	// goroutine; a last state.
-	lapsed
+	orphaned
 	states
 )
 
 // String is the name of the state in logs.
 func (s state) String() string {
-	return [...]string{"checking", "running", "waiting", "replying", "storing", "acking", "gone", "aside", "lapsed"}[s]
+	return [...]string{"checking", "running", "waiting", "replying", "storing", "acking", "gone", "aside", "orphaned"}[s]
 }
 
 // transitions are the states that may follow each state.
 var transitions = [states][]state{
-	checking: {running, replying, storing, acking, gone, aside, lapsed},
-	running:  {replying, storing, gone, lapsed},
-	waiting:  {running, storing, acking, gone, lapsed},
-	replying: {waiting, storing, acking, gone, aside, lapsed},
-	storing:  {running, waiting, replying, acking, gone, aside, lapsed},
-	acking:   {gone, lapsed},
-	aside:    {acking, gone, lapsed},
+	checking: {running, replying, storing, acking, gone, aside, orphaned},
+	running:  {replying, storing, gone, orphaned},
+	waiting:  {running, storing, acking, gone, orphaned},
+	replying: {waiting, storing, acking, gone, aside, orphaned},
+	storing:  {running, waiting, replying, acking, gone, aside, orphaned},
+	acking:   {gone, orphaned},
+	aside:    {acking, gone, orphaned},
 }
 
 // begin sets the first state, and the owner whose room the event takes. It is called before the entry is in the list.
@@ -114,26 +115,28 @@ type source struct {
 	// epoch counts how often the consumer was lost and created again. Acks of an older consumer's deliveries are not in
 	// order with the newer ones, so they are not confirmed in a group.
 	epoch atomic.Uint64
-	// seen is the epoch for which upkeep has checked whether the stream is still the same. Until then, events that an
-	// older consumer delivered are not acked or given back.
+	// seen is the epoch for which maintenance has checked whether the stream is still the same. Until then, events that
+	// an older consumer delivered are not acked or given back.
 	seen atomic.Uint64
 	acks []*entry // scratch of the settle goroutine
 	flow flow
 }
 
-// settled identifies an event that has left.
-type settled struct {
+// leftEvent identifies an event that has left.
+type leftEvent struct {
 	stream string
 	seq    uint64
 	stored int64 // Unix time in nanoseconds
 }
 
-// idOf is the settled of h.
-func idOf(h *entry) settled { return settled{h.from.stream, h.event.Origin.Seq, h.stored.UnixNano()} }
+// idOf is the identity under which h is remembered after it has left.
+func idOf(h *entry) leftEvent {
+	return leftEvent{h.from.stream, h.event.Origin.Seq, h.stored.UnixNano()}
+}
 
 // resent is an event that has left and is remembered until a time.
 type resent struct {
-	settled
+	leftEvent
 	until time.Time
 }
 
@@ -157,25 +160,24 @@ type inflight struct {
 	// places is how many places of the window the events in the list take. Written with the lock held.
 	places  atomic.Int64
 	outside outside // events in the list that take no place; see queueLetter
-	// resent are events that have left and whose ack had to be sent again, or was confirmed on an earlier connection. The
-	// server may have delivered them again meanwhile, and this process may not have handled that delivery yet.
+	// resent are events that have left and whose ack had to be sent again, or was confirmed on an earlier connection.
+	// The server may have delivered them again meanwhile, and this process may not have handled that delivery yet.
 	resent []resent
-	// settledRecently are the events that left last, acked and confirmed. A server that is killed loses its latest
+	// leftRecently are the events that left last, acked and confirmed. A server that is killed loses its latest
 	// changes, and may deliver them again.
-	settledRecently []settled // at most recently
-	oldest          int       // index in settledRecently, when it is full
-	reconnects      uint64    // of the connection on which those in settledRecently were confirmed
+	leftRecently []leftEvent // at most recently
+	oldest       int         // index in leftRecently, when it is full
+	reconnects   uint64      // of the connection on which those in leftRecently were confirmed
 	// replaced is called, with the lock held, with an event whose number another event of the stream has now.
 	replaced func(h *entry)
-	// left is called, without the lock, when events have left.
-	left func(n int)
+	left     func(n int) // called, without the lock, when events have left
 	// unspent is called, with the lock held, for each leaving event whose entry.unspent is set, with that owner.
 	unspent func(owner string)
 
 	requesters requesters // made for the first event with a requester
 
-	passed time.Duration // see pass
-	ticked time.Time     // when pass or rest was last called
+	settleTime time.Duration // see countTime
+	ticked     time.Time     // when countTime or skipTime was last called
 }
 
 func (t *inflight) add(batch []*entry) {
@@ -200,8 +202,8 @@ func (t *inflight) add(batch []*entry) {
 // remove removes events. It skips those that have left already.
 func (t *inflight) remove(batch ...*entry) { t.leave(gone, batch) }
 
-// lapse removes events whose stream was deleted.
-func (t *inflight) lapse(batch []*entry) { t.leave(lapsed, batch) }
+// orphan removes events whose stream was deleted.
+func (t *inflight) orphan(batch []*entry) { t.leave(orphaned, batch) }
 
 func (t *inflight) leave(last state, batch []*entry) {
 	t.mu.Lock()
@@ -281,13 +283,13 @@ func (t *inflight) adopt(o events.Origin, stored time.Time, epoch uint64, now ti
 		}
 		t.replaced(h)
 	}
-	g := settled{o.Stream, o.Seq, stored.UnixNano()}
+	g := leftEvent{o.Stream, o.Seq, stored.UnixNano()}
 	for i := range t.resent {
-		if t.resent[i].settled == g {
+		if t.resent[i].leftEvent == g {
 			return true, true
 		}
 	}
-	known := slices.Contains(t.settledRecently, g)
+	known := slices.Contains(t.leftRecently, g)
 	return known, known
 }
 
@@ -303,11 +305,11 @@ func (t *inflight) confirmed(batch []*entry, reconnects uint64, now, until time.
 	if t.reconnects != reconnects {
 		t.reconnects = reconnects
 		t.forget(now)
-		for _, g := range t.settledRecently {
+		for _, g := range t.leftRecently {
 			t.resent = append(t.resent, resent{g, until})
 		}
 		t.resent = slices.Delete(t.resent, 0, max(0, len(t.resent)-knownConnections*recently))
-		t.settledRecently, t.oldest = t.settledRecently[:0], 0
+		t.leftRecently, t.oldest = t.leftRecently[:0], 0
 	}
 	deliveredAgain := func(h *entry) bool { return h.ack != h.acked && h.is(acking) }
 	for _, h := range batch {
@@ -315,10 +317,10 @@ func (t *inflight) confirmed(batch []*entry, reconnects uint64, now, until time.
 			again = append(again, h)
 			continue
 		}
-		if len(t.settledRecently) < recently {
-			t.settledRecently = append(t.settledRecently, idOf(h))
+		if len(t.leftRecently) < recently {
+			t.leftRecently = append(t.leftRecently, idOf(h))
 		} else {
-			t.settledRecently[t.oldest] = idOf(h)
+			t.leftRecently[t.oldest] = idOf(h)
 			t.oldest = (t.oldest + 1) % recently
 		}
 	}
@@ -360,11 +362,11 @@ func (t *inflight) due(before, now time.Time, into []string) []string {
 
 // in lists the events in a state.
 func (t *inflight) in(s state) []*entry {
-	return t.those(func(h *entry) bool { return h.is(s) })
+	return t.filter(func(h *entry) bool { return h.is(s) })
 }
 
-// those lists the events for which is returns true.
-func (t *inflight) those(is func(h *entry) bool) []*entry {
+// filter lists the events for which is returns true.
+func (t *inflight) filter(is func(h *entry) bool) []*entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var found []*entry

@@ -131,5 +131,5 @@ func TestTransitions(t *testing.T) {
 	}
 	require.Len(t, reached, int(states), "each can be reached")
 	require.Empty(t, transitions[gone])
-	require.Empty(t, transitions[lapsed])
+	require.Empty(t, transitions[orphaned])
 }

@@ -23,23 +23,23 @@ type lane struct {
 	sub     *nats.Subscription
 	inbox   string
 
-	credits int             // messages asked for that were neither delivered nor given back
-	target  int             // maximum of credits; grows when they are used up quickly
-	most    int             // maximum of target; 0 = what the reserves of the others leave
-	pending uint64          // messages that waited in the stream at the last delivery
-	heard   time.Time       // last message from the server, or the first request after credits were 0; see beat
-	asked   time.Time       // last request
-	retryAt time.Time       // no request before
-	fails   int             // in a row
-	owner   string          // for a lane of parked events
-	first   int             // for a lane of parked events: maximum of its next request; 0 = none
-	size    int             // about the bytes of a message
-	least   int             // the least bytes that a request allows, if a message is longer than the server allows now
-	changes uint64          // its flow's changes at the last check
-	moved   time.Duration   // by puller.able, when changes last differed
-	maxSeq  uint64          // highest stream sequence that came as a first delivery
-	anchor  *janitor.Anchor // of its stream, if the stream has one
-	far     atomic.Bool     // enough messages wait that events may bypass them
+	credits    int             // messages asked for that were neither delivered nor given back
+	target     int             // maximum of credits; grows when they are used up quickly
+	most       int             // maximum of target; 0 = what the reserves of the others leave
+	pending    uint64          // messages that waited in the stream at the last delivery
+	heard      time.Time       // last message from the server, or the first request after credits were 0; see beat
+	asked      time.Time       // last request
+	retryAt    time.Time       // no request before
+	fails      int             // in a row
+	owner      string          // for a lane of parked events
+	first      int             // for a lane of parked events: maximum of its next request; 0 = none
+	size       int             // about the bytes of a message
+	least      int             // the least bytes that a request allows, if a message is longer than the server allows now
+	changes    uint64          // its flow's changes at the last check
+	moved      time.Duration   // by puller.active, when changes last differed
+	maxSeq     uint64          // highest stream sequence that came as a first delivery
+	anchor     *janitor.Anchor // of its stream, if the stream has one
+	backlogged atomic.Bool     // so many messages wait that events may overtake them
 }
 
 func newLane(stream, consumer string, target int) *lane {
@@ -63,7 +63,7 @@ const (
 	busyExpiry = 2  // the minimum that the server allows
 )
 
-// messageSlack is more than the bytes that the server counts beside a message: its subjects.
+// messageSlack is more than the bytes that the server counts in addition to a message: its subjects.
 const messageSlack = 64 << 10
 
 // pump grants free slots to lanes. First each lane gets its reserve. Then the lanes that use up their credits get the
@@ -73,16 +73,16 @@ func (p *puller) pump(now time.Time, force bool) {
 		return
 	}
 	if p.full {
-		p.able.look(now)
+		p.active.count(now)
 	} else {
-		p.able.rest(now)
+		p.active.skip(now)
 	}
 	was := p.demand.unmet.Swap(true) // what leaves from now on is not in free
 	free := p.c.cfg.Window - p.c.inflight.taken() - p.total
 	reserve, skipped := p.reserve(), false
 	p.full, p.coming = false, p.onTheirWay()
 	for i := range p.lanes {
-		l := p.lanes[(p.turn+i)%len(p.lanes)]
+		l := p.lanes[(p.startAt+i)%len(p.lanes)]
 		p.raise(l, now)
 		if free <= 0 || l.credits > reserve/2 || !l.ready(now) {
 			continue
@@ -97,15 +97,15 @@ func (p *puller) pump(now time.Time, force bool) {
 		}
 	}
 	free -= p.pumpParked(free, now)
-	if free > 0 && p.share(free, now, force) {
+	if free > 0 && p.pumpBusy(free, now, force) {
 		skipped = true
 	}
 	if skipped {
 		p.nudge.Reset(nudgeAfter)
 	} else if p.full {
-		p.nudge.Reset(ableLook)
+		p.nudge.Reset(activeCheck)
 	}
-	p.turn++
+	p.startAt++
 	p.credits.Store(int64(p.total))
 	failed := slices.ContainsFunc(p.lanes, func(l *lane) bool { return !l.ready(now) })
 	unmet := free <= 0 || skipped || failed || p.full || len(p.parked) > 0
@@ -124,22 +124,22 @@ func (p *puller) pumpParked(free int, now time.Time) int {
 			continue
 		}
 		n := 0
-		p.c.lot.Use(l.owner, func(room int) int {
+		p.c.parked.Use(l.owner, func(room int) int {
 			n = max(0, min(room, free/2-granted, p.c.cfg.chunk(), p.byteRoom(l), cmp.Or(l.first, room)))
 			return room - n
 		})
 		if n > 0 {
 			got := p.grant(l, n, busyExpiry, now)
 			granted, l.first = granted+got, 0
-			p.c.lot.Use(l.owner, func(room int) int { return room + n - got })
+			p.c.parked.Use(l.owner, func(room int) int { return room + n - got })
 		}
 	}
 	return granted
 }
 
-// share grants free slots in equal parts to the lanes that are running low; it returns true when it skipped a grant
+// pumpBusy grants free slots in equal parts to the lanes that are running low; it returns true when it skipped a grant
 // because it was too small.
-func (p *puller) share(free int, now time.Time, force bool) (skipped bool) {
+func (p *puller) pumpBusy(free int, now time.Time, force bool) (skipped bool) {
 	busy := 0
 	for _, l := range p.lanes {
 		if p.more(l, now) > 0 {
@@ -151,7 +151,7 @@ func (p *puller) share(free int, now time.Time, force bool) (skipped bool) {
 	}
 	part := max(free/busy, p.c.cfg.chunk())
 	for i := range p.lanes {
-		l := p.lanes[(p.turn+i)%len(p.lanes)]
+		l := p.lanes[(p.startAt+i)%len(p.lanes)]
 		want := p.more(l, now)
 		if free <= 0 || want <= 0 {
 			continue
@@ -270,17 +270,17 @@ func (p *puller) pullParked(ctx context.Context, owner string, first int) error 
 	}
 }
 
-// bypassConfig returns the settings for bypassing the backlog of a lane.
-func bypassConfig(c *Consumer) parking.BypassConfig {
-	cfg := parking.BypassConfig{
+// overtakeConfig returns the settings for overtaking the backlog of a lane.
+func overtakeConfig(c *Consumer) parking.OvertakeConfig {
+	cfg := parking.OvertakeConfig{
 		Prefix: c.cfg.Prefix, Decoder: c.decoder, Least: c.cfg.Overtake,
-		Far: func(lane int) bool { return c.puller.lanes[lane].far.Load() }, // lanes never change
+		Backlogged: func(lane int) bool { return c.puller.lanes[lane].backlogged.Load() }, // lanes never change
 	}
 	for lane := range events.Lanes {
 		cfg.Lanes = append(cfg.Lanes, laneName(lane))
 	}
 	if step := c.cfg.Step; step != nil {
-		cfg.Copied = func() { step(StepBypassed) }
+		cfg.Copied = func() { step(StepOvertaken) }
 	}
 	return cfg
 }

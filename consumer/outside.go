@@ -13,14 +13,14 @@ const (
 	// outsideWindows is how many windows of events may wait for their dead letters outside of the window. It bounds the
 	// leases that are renewed for them, and outsideBytes bounds their memory.
 	outsideWindows, outsideBytes = 4, 64 << 20
-	// outsideEach is about how many bytes such an event and its letter take beside its message.
+	// outsideEach is about how many bytes such an event and its letter take in addition to its message.
 	outsideEach = 2 << 10
 )
 
 // charge is what an event takes of the limits of the process.
 type charge struct {
 	places  int // in the window; does not change
-	outside int // bytes, if it takes no place any more; 0 = it does; see queueLetter; written under inflight.mu
+	outside int // bytes, if it no longer takes a place; 0 = it does; see queueLetter; written under inflight.mu
 }
 
 // outside counts the events that are in flight and take no place in the window. inflight.mu guards it.
@@ -114,14 +114,14 @@ func (s *settler) writeLetter(h *entry, d *events.DeadLetter, answered func()) {
 		s.letters.Write(&h.event.Event, d, goOn, func(written *events.DeadLetter, err error) {
 			answered()
 			if err != nil {
-				s.cannotDie(h)
+				s.cannotStoreLetter(h)
 				return
 			}
 			s.deadLetterStored(h, written)
 		})
 	}
-	if unwritable || s.doubtful(h) {
-		s.ifThere(h, jsapi.NewRetrier(0), write, answered)
+	if unwritable || s.mayHaveMoved(h) {
+		s.ifStillStored(h, jsapi.NewRetrier(0), write, answered)
 		return
 	}
 	write(nil)

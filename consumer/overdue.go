@@ -21,13 +21,13 @@ const (
 	overdueEvery = 20
 )
 
-// overdue sets events aside that could not be settled for long, so that no event holds its place in the window for
-// ever: the event leaves the process, and stays in its stream. Its methods run on the settle goroutine, except Lately.
+// overdue sets events aside that could not be settled for long, so that no event holds its place in the window forever:
+// the event leaves the process, and stays in its stream. Its methods run on the settle goroutine, except Lately.
 type overdue struct {
 	*settler
-	residents interface {
-		Resident(owner string) bool
-		Residents() bool
+	workers interface {
+		HasWorkers(owner string) bool
+		AnyWorkers() bool
 	}
 	ticks int
 	count prometheus.Counter
@@ -38,10 +38,10 @@ type overdue struct {
 // tick counts the time since the last tick, and looks now and then.
 func (o *overdue) tick(now time.Time) {
 	if !o.api.NC.IsConnected() {
-		o.inflight.rest(now)
+		o.inflight.skipTime(now)
 		return
 	}
-	o.inflight.pass(now)
+	o.inflight.countTime(now)
 	if o.ticks++; o.ticks%overdueEvery != 0 || guard.WritableHeaders.Off() {
 		return
 	}
@@ -54,12 +54,12 @@ func (o *overdue) tick(now time.Time) {
 // strangers sets aside what owners without workers have beyond their share. While no owner has workers, nobody needs
 // the places.
 func (o *overdue) strangers() {
-	if !o.residents.Residents() {
+	if !o.workers.AnyWorkers() {
 		return
 	}
 	share := max(1, o.cfg.Window/strangersPart)
 	for _, h := range o.inflight.settling(strangersWithin) {
-		if o.residents.Resident(h.event.Owner) {
+		if o.workers.HasWorkers(h.event.Owner) {
 			continue
 		}
 		if share -= h.places; share < 0 {
@@ -117,31 +117,31 @@ func (o *overdue) Lately() int64 {
 	return o.some.Load()
 }
 
-// here reports whether a step of h may go on: h has not left, and is not about to.
-func (h *entry) here() bool { return !h.is(aside) && !h.is(gone) && !h.is(lapsed) }
+// here reports whether a step of h may continue: h has not left, and is not about to.
+func (h *entry) here() bool { return !h.is(aside) && !h.is(gone) && !h.is(orphaned) }
 
 // maxTick is the maximum time that counts between two ticks: a process that stood still settled nothing.
 const maxTick = time.Second
 
-// pass counts the time since the last call as time in which events could be settled.
-func (t *inflight) pass(now time.Time) {
+// countTime counts the time since the last call as time in which events could be settled.
+func (t *inflight) countTime(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.ticked.IsZero() {
-		t.passed += max(0, min(now.Sub(t.ticked), maxTick))
+		t.settleTime += max(0, min(now.Sub(t.ticked), maxTick))
 	}
 	t.ticked = now
 }
 
-// rest leaves out the time since the last call: without a connection nothing can be settled.
-func (t *inflight) rest(now time.Time) {
+// skipTime leaves out the time since the last call: without a connection nothing can be settled.
+func (t *inflight) skipTime(now time.Time) {
 	t.mu.Lock()
 	t.ticked = now
 	t.mu.Unlock()
 }
 
-// clock is the time that pass has counted. It is never 0.
-func (t *inflight) clock() time.Duration { return t.passed + 1 }
+// clock is the time that countTime has counted. It is never 0: in entry.settling, 0 means that h is not being settled.
+func (t *inflight) clock() time.Duration { return t.settleTime + 1 }
 
 // noteSettling notes when h began to be settled. mu is held.
 func (t *inflight) noteSettling(h *entry) {

@@ -181,7 +181,7 @@ func TestFewOvertakeABacklog(t *testing.T) {
 	}
 }
 
-// An owner that stores events for very many workers that do not exist does not keep others from bypassing, and is
+// An owner that stores events for very many workers that do not exist does not keep others from overtaking, and is
 // counted rarely.
 func TestFewOvertakeAFloodOfSubjects(t *testing.T) {
 	t.Parallel()
@@ -238,7 +238,7 @@ func TestOvertakingIsGoneOnWith(t *testing.T) {
 	dying := cfg
 	died := make(chan struct{})
 	dying.Step = func(s consumer.Step) {
-		if s == consumer.StepBypassed {
+		if s == consumer.StepOvertaken {
 			doomed.Close()
 			close(died)
 		}

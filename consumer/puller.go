@@ -27,16 +27,16 @@ type puller struct {
 	lanes  []*lane
 	// anchors are those of the streams of all lanes, which the janitor moves.
 	anchors []*janitor.Anchor
-	// parked are the lanes of owners with parked events. They come from parking.Lot, which calls pullParked.
+	// parked are the lanes of owners with parked events. They come from parking.Owners, which calls pullParked.
 	parked      []*lane
 	parkedLanes chan *lane
 	subs        map[*nats.Subscription]*lane // current subscriptions only, no earlier ones
 
-	able    able // how long this process could run events
-	full    bool // a lane waits until some of its events end before it asks for more
-	total   int  // sum of the lanes' credits
-	coming  int  // about how many bytes these are; set and read by pump
-	turn    int  // lane that is first in the next round
+	active  activeTime // how long this process could run events
+	full    bool       // a lane waits until some of its events end before it asks for more
+	total   int        // sum of the lanes' credits
+	coming  int        // about how many bytes these are; set and read by pump
+	startAt int        // lane that is first in the next round
 	request []byte
 	nudge   *time.Timer // fires when a grant was too small to be worth a request at once
 
@@ -44,9 +44,9 @@ type puller struct {
 	parking atomic.Int64 // lanes of parked, for Stats
 	stalls  atomic.Int64
 
-	beaten   time.Time     // when beat was last called
-	heard    time.Time     // when any lane last received something; see beat
-	deafness time.Duration // how long the lanes may receive nothing
+	beaten       time.Time     // when beat was last called
+	heard        time.Time     // when any lane last received something; see beat
+	silenceLimit time.Duration // how long the lanes may receive nothing
 }
 
 const (
@@ -54,21 +54,21 @@ const (
 	batch = 256
 	// nudgeAfter is how long a grant waits when it is too small to be worth a request.
 	nudgeAfter = time.Millisecond
-	// silence is after how many heartbeats without a message a lane counts as stalled.
-	silence = 2.5
-	// deafness is how long all lanes may receive nothing from JetStream before the process connects to another server. It
-	// doubles each time, up to maxDeafness.
-	deafness, maxDeafness = 10 * time.Second, 2 * time.Minute
+	// laneSilence is after how many heartbeats without a message a lane counts as stalled.
+	laneSilence = 2.5
+	// serverSilence is how long all lanes may receive nothing from JetStream before the process connects to another
+	// server. It doubles each time, up to maxServerSilence.
+	serverSilence, maxServerSilence = 10 * time.Second, 2 * time.Minute
 )
 
 func newPuller(c *Consumer) *puller {
 	p := &puller{
 		c: c,
-		// Room for the window and for the server's status messages. A message that finds no room would be lost until its
-		// lease ends.
+		// Room for the window and for the server's status messages. A message that finds no room would be lost until
+		// its lease ends.
 		msgs:   make(chan *nats.Msg, 2*c.cfg.Window+64*events.Lanes),
 		demand: demand{wake: make(chan struct{}, 1), draining: &c.draining}, subs: make(map[*nats.Subscription]*lane),
-		parkedLanes: make(chan *lane), heard: time.Now(), beaten: time.Now(), deafness: deafness,
+		parkedLanes: make(chan *lane), heard: time.Now(), beaten: time.Now(), silenceLimit: serverSilence,
 		anchors: janitor.Anchors(c.cfg.Prefix),
 	}
 	for i := range events.Lanes {
@@ -110,7 +110,7 @@ func (p *puller) run(pull context.Context) {
 			p.beat(time.Now())
 		case <-status:
 			p.reconnected()
-		case <-p.c.upkeep.recreated:
+		case <-p.c.maintenance.recreated:
 			p.resume()
 		case l := <-p.parkedLanes:
 			p.addParked(l)
@@ -129,7 +129,7 @@ func (p *puller) collect(m *nats.Msg) {
 	p.credits.Store(int64(p.total))
 	p.c.deliver(&d)
 	for _, h := range d.last {
-		p.c.lot.Emptied(h.event.Owner, h.event.Origin.Seq)
+		p.c.parked.Emptied(h.event.Owner, h.event.Origin.Seq)
 	}
 }
 
@@ -159,10 +159,10 @@ func (p *puller) take(m *nats.Msg, d *pulled) {
 	if l.anchor != nil {
 		l.anchor.See(origin.Seq)
 	}
-	if far := p.c.cfg.isFar(pending); far != l.far.Load() {
-		l.far.Store(far)
+	if has := p.c.cfg.hasBacklog(pending); has != l.backlogged.Load() {
+		l.backlogged.Store(has)
 	}
-	p.hears(d.now)
+	p.noteResponse(d.now)
 	again := origin.Deliveries > 1
 	if !again {
 		again = origin.Seq <= l.maxSeq // the consumer started over
@@ -175,7 +175,7 @@ func (p *puller) take(m *nats.Msg, d *pulled) {
 		}
 		if found {
 			if l.owner != "" {
-				p.c.lot.Unspent(l.owner)
+				p.c.parked.Unspent(l.owner)
 			}
 			return
 		}
@@ -218,17 +218,17 @@ func (p *puller) addParked(l *lane) {
 	}
 }
 
-// dropParked forgets a lane whose consumer is gone. parking.Lot creates it again if it is needed.
+// dropParked forgets a lane whose consumer is gone. parking.Owners creates it again if it is needed.
 func (p *puller) dropParked(l *lane) {
 	p.reset(l)
 	p.parked = slices.DeleteFunc(p.parked, func(other *lane) bool { return other == l })
-	p.c.lot.Forget(l.owner)
+	p.c.parked.Forget(l.owner)
 }
 
 // dropUnparked forgets the lanes of owners that are no longer pulled, once they have no credits left.
 func (p *puller) dropUnparked() {
 	p.parked = slices.DeleteFunc(p.parked, func(l *lane) bool {
-		if l.credits > 0 || p.c.lot.Pulled(l.owner) {
+		if l.credits > 0 || p.c.parked.Pulled(l.owner) {
 			return false
 		}
 		p.reset(l)
@@ -243,7 +243,7 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 	l.heard = now
 	if code == "100" {
 		l.fails = 0
-		p.hears(now)
+		p.noteResponse(now)
 		return
 	}
 	if n, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil && n >= 0 {
@@ -256,7 +256,7 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 			l.grow(left, p.c.nc.MaxPayload())
 		}
 		if l.owner != "" {
-			p.c.lot.Use(l.owner, func(room int) int { return room + n })
+			p.c.parked.Use(l.owner, func(room int) int { return room + n })
 		} else if n*2 > l.target {
 			l.target = max(p.reserve(), l.target/2)
 		}
@@ -268,12 +268,12 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 		l.src.epoch.Add(1)
 		if l.owner != "" {
 			if code == "409" {
-				jsapi.Signal(p.c.upkeep.suspect) // the server removes unused consumers without a message
+				jsapi.Signal(p.c.maintenance.suspect) // the server removes unused consumers without a message
 			}
 			p.dropParked(l)
 			return
 		}
-		p.c.upkeep.recreate()
+		p.c.maintenance.recreate()
 	}
 	p.reset(l)
 	l.backOff(now)
@@ -281,7 +281,7 @@ func (p *puller) status(l *lane, m *nats.Msg, now time.Time) {
 
 // beat looks for lanes, and for a server, from which nothing comes. A process that got no processor for a while has
 // read nothing: beat leaves out the time that it is late, and takes what has arrived first. A lane that is given up too
-// early loses an event until its lease ends, if the window has no room for it any more.
+// early loses an event until its lease ends, if the window has no more room for it.
 func (p *puller) beat(now time.Time) {
 	late := max(0, now.Sub(p.beaten)-p.c.cfg.Heartbeat/2)
 	p.beaten, p.heard = now, p.heard.Add(late)
@@ -291,17 +291,17 @@ func (p *puller) beat(now time.Time) {
 	for len(p.msgs) > 0 { // no other goroutine takes from it
 		p.collect(<-p.msgs)
 	}
-	p.checkSilence(now)
-	p.checkDeafness(now)
+	p.checkLaneSilence(now)
+	p.checkServerSilence(now)
 	p.dropUnparked()
 }
 
-// checkSilence asks again on each lane on which the server should have sent something and has not.
-func (p *puller) checkSilence(now time.Time) {
+// checkLaneSilence asks again on each lane on which the server should have sent something and has not.
+func (p *puller) checkLaneSilence(now time.Time) {
 	if !p.c.nc.IsConnected() {
 		return
 	}
-	patience := time.Duration(silence * float64(p.c.cfg.Heartbeat))
+	patience := time.Duration(laneSilence * float64(p.c.cfg.Heartbeat))
 	for l := range p.all {
 		if l.credits > 0 && now.Sub(l.heard) > patience {
 			p.stalls.Add(1)
@@ -309,29 +309,29 @@ func (p *puller) checkSilence(now time.Time) {
 			p.c.log.Warn().Str("consumer", l.src.consumer).Dur("silent", now.Sub(l.heard)).
 				Msg("JetStream is silent; asking again, and making sure that the consumer is there")
 			p.reset(l)
-			p.c.upkeep.recreate()
+			p.c.maintenance.recreate()
 		}
 	}
 }
 
-// hears notes that a consumer responds. A status that a request has no responders does not count.
-func (p *puller) hears(now time.Time) { p.heard, p.deafness = now, deafness }
+// noteResponse notes that a consumer responds. A status that a request has no responders does not count.
+func (p *puller) noteResponse(now time.Time) { p.heard, p.silenceLimit = now, serverSilence }
 
-// checkDeafness connects to another server of the cluster when nothing has come from JetStream for long. This server
-// may be cut off from the others: then JetStream does not see our requests, although our connection to the server is
-// fine.
-func (p *puller) checkDeafness(now time.Time) {
+// checkServerSilence connects to another server of the cluster when nothing has come from JetStream for long. This
+// server may be cut off from the others: then JetStream does not see our requests, although our connection to the
+// server is fine.
+func (p *puller) checkServerSilence(now time.Time) {
 	full := p.total == 0 && p.c.inflight.taken() >= p.c.cfg.Window // this process asks for nothing
 	if full || !p.c.nc.IsConnected() || len(p.c.nc.Servers()) < 2 {
 		p.heard = now
 		return
 	}
-	if now.Sub(p.heard) < p.deafness {
+	if now.Sub(p.heard) < p.silenceLimit {
 		return
 	}
 	p.c.log.Warn().Str("server", p.c.nc.ConnectedUrlRedacted()).Dur("silent", now.Sub(p.heard)).
 		Msg("this server delivers nothing from JetStream; connecting to another")
-	p.heard, p.deafness = now, min(2*p.deafness, maxDeafness)
+	p.heard, p.silenceLimit = now, min(2*p.silenceLimit, maxServerSilence)
 	if err := p.c.nc.ForceReconnect(); err != nil {
 		p.c.log.Warn().Err(err).Msg("connecting to another server")
 	}

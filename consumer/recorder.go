@@ -26,7 +26,7 @@ func (r *recorder) put(h *entry, limit time.Duration, then func()) {
 	if then == nil {
 		then = func() {}
 	}
-	if h.is(lapsed) { // another event may have its number
+	if h.is(orphaned) { // another event may have its number
 		then()
 		return
 	}
@@ -75,7 +75,7 @@ func (h *entry) rest() {
 
 // noteAnswer notes a reply that may become a result.
 func (h *entry) noteAnswer(r *events.Reply) {
-	if h.once && r != nil {
+	if h.idempotent && r != nil {
 		h.answer = r
 	}
 }

@@ -46,9 +46,9 @@ func (h *retryHeap) Pop() any {
 // wait already, in the stream of schedules, otherwise in this process. While it waits in this process, its record says
 // that this delivery has no running attempt, so that a crash of the process does not count as an attempt.
 func (s *settler) postpone(h *entry, o lifecycle.Outcome) {
-	crowded := o.Delay > 0 && s.retries.crowded(h.event.Owner, s.cfg.Window)
-	mayWait := (crowded || o.Delay > s.cfg.LongRetry) && s.waiting.May(h.event.Owner)
-	if crowded && !mayWait {
+	full := o.Delay > 0 && s.retries.full(h.event.Owner, s.cfg.Window)
+	mayWait := (full || o.Delay > s.cfg.LongRetry) && s.waiting.May(h.event.Owner)
+	if full && !mayWait {
 		s.giveUp(h, o)
 		return
 	}
@@ -106,9 +106,9 @@ func (s *settler) wait(h *entry, until time.Time) {
 	}
 }
 
-// crowded reports whether the maximum number of events waits already: a quarter of the window for an owner, half of it
+// full reports whether the maximum number of events waits already: a quarter of the window for an owner, half of it
 // for all. Further events leave the process, however soon they are due.
-func (r *retries) crowded(owner string, window int) bool {
+func (r *retries) full(owner string, window int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.all >= window/2 || r.of[owner] >= max(1, window/4)

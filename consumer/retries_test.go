@@ -20,20 +20,20 @@ func TestRetriesCountPlaces(t *testing.T) {
 	}
 	now := time.Now()
 	for range 3 {
-		require.False(t, r.crowded("acme", window))
+		require.False(t, r.full("acme", window))
 		r.push(retryItem{now, entryOf("acme", 5*PlaceBytes)})
 	}
-	require.False(t, r.crowded("acme", window))
+	require.False(t, r.full("acme", window))
 	last := entryOf("acme", 1)
 	r.push(retryItem{now, last})
-	require.True(t, r.crowded("acme", window), "16 of 64 places")
-	require.False(t, r.crowded("beta", window))
+	require.True(t, r.full("acme", window), "16 of 64 places")
+	require.False(t, r.full("beta", window))
 	r.drop(last)
-	require.False(t, r.crowded("acme", window))
+	require.False(t, r.full("acme", window))
 	for _, owner := range []string{"beta", "gamma"} {
 		r.push(retryItem{now, entryOf(owner, 8*PlaceBytes+1)})
 	}
-	require.True(t, r.crowded("delta", window), "33 of 64 places")
+	require.True(t, r.full("delta", window), "33 of 64 places")
 	due, _ := r.pop(now)
 	require.Len(t, due, 5)
 	require.Zero(t, r.all)

@@ -25,10 +25,10 @@ func (s *settler) settle(x lifecycle.Settlement) {
 	switch {
 	case !ok || h.Holds() != x.Event:
 		s.log.Error().Str("event", x.Event.ID).Msg("settlement of an event that was never submitted; ignored")
-	case h.is(lapsed):
+	case h.is(orphaned):
 		s.drop(x)
 	case x.ReplyOnly():
-		s.early(h, x)
+		s.replyEarly(h, x)
 	case x.Order == lifecycle.Share:
 		s.share(h)
 	case !s.inflight.move(h, replying, running):
@@ -36,7 +36,7 @@ func (s *settler) settle(x lifecycle.Settlement) {
 			Msg("second final settlement of an event; ignored")
 	case h.replaced: // however its run ended, the event is replaced
 		if x.Order == lifecycle.Park {
-			s.lot.NotParked(x.Event)
+			s.parked.NotParked(x.Event)
 		}
 		x.Reply, x.Order = nil, lifecycle.NoOrder
 		x.Outcome = lifecycle.Outcome{Verdict: lifecycle.Ack, Version: x.Outcome.Version}
@@ -47,39 +47,39 @@ func (s *settler) settle(x lifecycle.Settlement) {
 }
 
 // drop handles an event that has left: its stream was deleted, or it is set aside. Nothing is published for it.
-func (s *ender) drop(x lifecycle.Settlement) {
+func (s *finisher) drop(x lifecycle.Settlement) {
 	if x.Order == lifecycle.Park {
-		s.lot.NotParked(x.Event)
+		s.parked.NotParked(x.Event)
 	}
 	if x.Reply != nil && x.Reply.Stream != nil {
 		x.Reply.Stream.Cancel("the event has left the process")
 	}
 }
 
-// early publishes a reply that is ready before the run has ended.
-func (s *settler) early(h *entry, x lifecycle.Settlement) {
+// replyEarly publishes a reply that is ready before the run has ended.
+func (s *settler) replyEarly(h *entry, x lifecycle.Settlement) {
 	h.noteAnswer(x.Reply)
 	if x.Reply == nil || x.Event.ReplyTo == "" {
 		return
 	}
 	r, err := s.reply(x.Event, x.Reply)
 	if err != nil {
-		s.settleLater(x, err)
+		s.retrySettle(x, err)
 	} else if x.Reply.Stream == nil {
-		h.reply, h.said = r, s.reconnects
+		h.reply, h.repliedOn = r, s.reconnects
 	}
 }
 
-// settleLater settles again when a reply could not be published. It is a function of its own because a closure in
+// retrySettle settles again when a reply could not be published. It is a function of its own because a closure in
 // settle would cost an allocation for every event.
-func (s *settler) settleLater(x lifecycle.Settlement, err error) {
+func (s *settler) retrySettle(x lifecycle.Settlement, err error) {
 	s.api.Repeats.Warn(err, "reply could not be published; trying again").Str("event", x.Event.ID).Send()
 	s.api.Retry(jsapi.NewRetrier(s.cfg.AckWait), func() { s.settle(x) })
 }
 
 // carryOut publishes the reply to an event, and then carries out the outcome or the order. h is in the state replying.
 func (s *settler) carryOut(h *entry, x lifecycle.Settlement) {
-	if h.is(lapsed) || h.is(aside) { // since it was tried first
+	if h.is(orphaned) || h.is(aside) { // since it was tried first
 		s.drop(x)
 		return
 	}
@@ -91,7 +91,7 @@ func (s *settler) carryOut(h *entry, x lifecycle.Settlement) {
 			s.carryOutLater(h, x, err)
 			return
 		}
-		h.reply, h.said, h.tries = r, s.reconnects, nil
+		h.reply, h.repliedOn, h.tries = r, s.reconnects, nil
 		s.step(StepReplied)
 	}
 	if x.Event.Watched && s.unwatch(h, x) {
@@ -124,7 +124,7 @@ func (s *settler) succeed(h *entry, o lifecycle.Outcome) {
 	switch {
 	case o.Failure != nil:
 		s.end(h, deadletter.ReplayFailed, o.Failure, 0)
-	case h.once:
+	case h.idempotent:
 		m, tooLarge := s.results.Message(&h.event.Event, h.answer)
 		if tooLarge > 0 {
 			s.output.write(&h.event, h.answer.Version, tooLargeToKeep(tooLarge))
@@ -138,7 +138,7 @@ func (s *settler) succeed(h *entry, o lifecycle.Outcome) {
 	s.metrics.ended(h.event.Kind, lifecycle.Ack)
 }
 
-func (s *ender) putResult(h *entry, m *nats.Msg) {
+func (s *finisher) putResult(h *entry, m *nats.Msg) {
 	s.results.Put(m, func(err error) {
 		if err != nil {
 			s.api.Repeats.Warn(err, "result of an idempotent worker could not be stored").Str("event", h.event.ID).Send()
@@ -152,9 +152,9 @@ func (s *ender) putResult(h *entry, m *nats.Msg) {
 	})
 }
 
-// cannotDie gives back an event whose body alone is as large as a message may be: the server's max_payload was larger
-// when the event was stored. It is redelivered after a while, in case the smaller max_payload was a mistake.
-func (s *settler) cannotDie(h *entry) {
+// cannotStoreLetter gives back an event whose body alone is as large as a message may be: the server's max_payload was
+// larger when the event was stored. It is redelivered after a while, in case the smaller max_payload was a mistake.
+func (s *settler) cannotStoreLetter(h *entry) {
 	s.api.Repeats.Error(nil, "dead letter fits no message: the event stays where it is, and runs again; raise max_payload of nats-server").
 		Str("event", h.event.ID).Str("worker", h.event.Target()).Int("bytes", len(h.event.Body)).
 		Int64("max_payload", s.api.NC.MaxPayload()).Send()
@@ -163,25 +163,25 @@ func (s *settler) cannotDie(h *entry) {
 }
 
 // deadLetterStored ends h, whose dead letter is d: its notice is published, and then h is acked.
-func (s *ender) deadLetterStored(h *entry, d *events.DeadLetter) {
+func (s *finisher) deadLetterStored(h *entry, d *events.DeadLetter) {
 	s.step(StepDeadStored)
 	if d.Hook == (events.DeadHook{}) {
 		s.endDead(h, d)
 		return
 	}
 	s.notifier.Notify(d, func() {
-		s.step(StepDeadTold)
+		s.step(StepDeadNotified)
 		s.endDead(h, d)
 	})
 }
 
 // endFound ends a redelivered event whose dead letter was found.
-func (s *ender) endFound(h *entry, d *events.DeadLetter) {
+func (s *finisher) endFound(h *entry, d *events.DeadLetter) {
 	s.inflight.move(h, storing)
 	s.deadLetterStored(h, d)
 }
 
-func (s *ender) endDead(h *entry, d *events.DeadLetter) {
+func (s *finisher) endDead(h *entry, d *events.DeadLetter) {
 	h.dead = true
 	s.metrics.ended(h.event.Kind, lifecycle.Dead)
 	s.end(h, deadletter.ReplayDead, &d.Failure, d.Seq)
@@ -189,7 +189,7 @@ func (s *ender) endDead(h *entry, d *events.DeadLetter) {
 
 // end acks h, and so ends it. For a replay, end first stores how it ended. If there is no room for that, the replay is
 // acked anyway, and its end is not known.
-func (s *ender) end(h *entry, how deadletter.ReplayState, f *events.Failure, letter uint64) {
+func (s *finisher) end(h *entry, how deadletter.ReplayState, f *events.Failure, letter uint64) {
 	r, ok := deadletter.ReplayOf(&h.event.Event)
 	if !ok {
 		s.ack(h)
@@ -203,7 +203,7 @@ func (s *ender) end(h *entry, how deadletter.ReplayState, f *events.Failure, let
 	s.endReplay(h, func(done func(error)) { s.claims.End(r, how, f, letter, s.clock.Now(), done) })
 }
 
-func (s *ender) endReplay(h *entry, put func(done func(error))) {
+func (s *finisher) endReplay(h *entry, put func(done func(error))) {
 	put(func(err error) {
 		if err != nil {
 			log := s.api.Repeats.Warn(err, "how a replay ended could not be stored")
@@ -224,10 +224,10 @@ func (s *settler) parkEvent(h *entry) {
 	e := &h.event
 	switch {
 	case h.from.stream == events.StreamParked:
-		s.lot.Use(e.Owner, func(int) int { return 0 })
+		s.parked.Use(e.Owner, func(int) int { return 0 })
 		s.giveBack(h)
 	case e.Overlaps() != events.OverlapAllow:
-		s.lot.NotParked(e)
+		s.parked.NotParked(e)
 		s.delay(h, s.clock.Now().Add(parking.LookEvery))
 	default:
 		s.inflight.move(h, storing)
@@ -247,7 +247,7 @@ func (s *settler) parkEvent(h *entry) {
 
 // delay moves h, with its record, to the stream of schedules. It is delivered from there when it is due.
 func (s *settler) delay(h *entry, until time.Time) {
-	if h.is(lapsed) {
+	if h.is(orphaned) {
 		return
 	}
 	s.inflight.move(h, storing)
@@ -292,7 +292,7 @@ func (s *settler) giveBack(h *entry) {
 }
 
 // nakFor gives h back. It is not delivered again before delay is over.
-func (s *ender) nakFor(h *entry, delay time.Duration) {
+func (s *finisher) nakFor(h *entry, delay time.Duration) {
 	s.nak(h, fmt.Appendf(nil, `%s {"delay":%d}`, nakBody, delay.Nanoseconds()))
 }
 
@@ -317,7 +317,7 @@ func (s *settler) giveBackRecorded(h *entry) {
 }
 
 // endReplaced acks an event that a newer tick replaces. No one is notified, and it does not count as a failure.
-func (s *ender) endReplaced(h *entry) {
+func (s *finisher) endReplaced(h *entry) {
 	s.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("event is ended: the schedule's next tick replaces it")
 	h.tries = nil
 	s.ack(h)
@@ -325,7 +325,7 @@ func (s *ender) endReplaced(h *entry) {
 }
 
 // endClaimed acks a replay that does not run.
-func (s *ender) endClaimed(h *entry, c deadletter.Claim) {
+func (s *finisher) endClaimed(h *entry, c deadletter.Claim) {
 	if c == deadletter.ClaimEnded {
 		s.log.Info().Str("event", h.event.ID).Str("worker", h.event.Target()).Msg("replay has ended before, and its ack was lost; it is not run again")
 	} else {
@@ -336,7 +336,7 @@ func (s *ender) endClaimed(h *entry, c deadletter.Claim) {
 }
 
 // endParked acks an event that was parked before.
-func (s *ender) endParked(h *entry) {
+func (s *finisher) endParked(h *entry) {
 	s.ack(h)
 	s.metrics.ordered(h.event.Kind, lifecycle.Park)
 }
@@ -346,13 +346,13 @@ func (s *settler) endRecalled(h *entry, r *events.Reply) {
 	if !s.inflight.move(h, replying, checking) {
 		return
 	}
-	h.once = false // there is nothing new to store
+	h.idempotent = false // there is nothing new to store
 	s.metrics.recalled.Inc()
 	s.carryOut(h, lifecycle.Settlement{Event: &h.event, Reply: r, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}})
 }
 
 // endPubAcks acks answers of JetStream that were stored as events. No one is notified: they belong to no owner.
-func (s *ender) endPubAcks(batch []*entry) {
+func (s *finisher) endPubAcks(batch []*entry) {
 	for _, h := range batch {
 		s.metrics.pubAckDropped(h.event.Origin.Subject)
 		s.ack(h)
@@ -360,7 +360,7 @@ func (s *ender) endPubAcks(batch []*entry) {
 }
 
 // reply publishes the reply to e, and writes to its worker's output when it had to be replaced.
-func (s *ender) reply(e *lifecycle.Delivery, reply *events.Reply) (*events.Reply, error) {
+func (s *finisher) reply(e *lifecycle.Delivery, reply *events.Reply) (*events.Reply, error) {
 	r, err := s.replies.publish(e, reply)
 	if err == nil && r != reply {
 		s.output.tooLarge(e, r)
@@ -369,10 +369,10 @@ func (s *ender) reply(e *lifecycle.Delivery, reply *events.Reply) (*events.Reply
 }
 
 // replyAgain publishes again a reply that was sent on a lost connection.
-func (s *ender) replyAgain(h *entry) { s.replies.again(&h.event, h.reply) }
+func (s *finisher) replyAgain(h *entry) { s.replies.again(&h.event, h.reply) }
 
 // ack queues the ack of h.
-func (s *ender) ack(h *entry) {
+func (s *finisher) ack(h *entry) {
 	if s.inflight.move(h, acking) {
 		h.noteEnded()
 		s.acks.queue(h)
@@ -380,8 +380,8 @@ func (s *ender) ack(h *entry) {
 }
 
 // nak gives h back.
-func (s *ender) nak(h *entry, body []byte) {
-	if h.is(lapsed) || h.is(acking) || h.is(gone) { // what was being tried when it was set aside may have succeeded
+func (s *finisher) nak(h *entry, body []byte) {
+	if h.is(orphaned) || h.is(acking) || h.is(gone) { // what was being tried when it was set aside may have succeeded
 		return
 	}
 	if s.inflight.unsure(h) {

@@ -20,16 +20,16 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
-// rooms are the packages that store, find and park for the settle goroutine. They know JetStream, but not the events in
-// flight.
-type rooms struct {
+// stores are the packages that store, find and park for the settle goroutine. They know JetStream, but not the events
+// in flight.
+type stores struct {
 	attempts     *attempts.Store
 	claims       *deadletter.Claims
 	letters      *deadletter.Writer
 	letterRounds *jsapi.Rounds // in which letters are written
 	notifier     *deadletter.Notifier
 	results      *results.Store
-	lot          *parking.Lot
+	parked       *parking.Owners
 	parker       *parking.Parker
 	delays       *schedule.Delays
 	waiting      *schedule.Waiting
@@ -38,9 +38,9 @@ type rooms struct {
 	parts        *bodies.Parts
 }
 
-// ender ends events: it acks, gives back and publishes replies. All its methods run on the settle goroutine.
-type ender struct {
-	rooms
+// finisher ends events: it acks, gives back and publishes replies. All its methods run on the settle goroutine.
+type finisher struct {
+	stores
 	cfg      Config
 	api      *jsapi.Client
 	log      zerolog.Logger
@@ -56,7 +56,7 @@ type ender struct {
 // settler owns the settle goroutine, on which events are checked, settled and ended. All its methods run there, except
 // add and run.
 type settler struct {
-	ender
+	finisher
 	recorder
 	dispatcher Dispatcher
 	retries    *retries
@@ -99,8 +99,8 @@ func (s *settler) run(life context.Context) {
 			s.tickRounds(now)
 			s.overdue.tick(now)
 		}
-		// Settlements are taken before tasks, so that a task that was there before a settlement is run before it. Without a
-		// connection a reply could be lost in a dead socket's buffer, so settlements wait.
+		// Settlements are taken before tasks, so that a task that was there before a settlement is run before it.
+		// Without a connection a reply could be lost in a dead socket's buffer, so settlements wait.
 		if s.api.NC.IsConnected() {
 			s.mu.Lock()
 			settled, s.settled = s.settled, settled[:0]
@@ -154,7 +154,7 @@ func (s *settler) unwatch(h *entry, x lifecycle.Settlement) bool {
 	if v := x.Outcome.Verdict; v != lifecycle.Ack && v != lifecycle.Dead {
 		return false // their records are stored anyway
 	}
-	if h.once && x.Reply != nil {
+	if h.idempotent && x.Reply != nil {
 		h.answer = x.Reply // the result must still be stored
 	}
 	x.Reply = nil
@@ -180,9 +180,9 @@ func (s *settler) replace(n schedule.ReplaceNotice) {
 	}
 }
 
-// lapse forgets events whose stream no longer exists. Nothing more is published about them: not to the stream, which
+// orphan forgets events whose stream no longer exists. Nothing more is published about them: not to the stream, which
 // may have other events under their numbers, not to the bucket of attempts, and not to their requesters.
-func (s *settler) lapse(batch []*entry) {
+func (s *settler) orphan(batch []*entry) {
 	if guard.StreamLife.Off() {
 		return
 	}
@@ -190,11 +190,11 @@ func (s *settler) lapse(batch []*entry) {
 		s.retries.drop(h)
 		s.metrics.lost.Inc()
 	}
-	s.inflight.lapse(batch)
+	s.inflight.orphan(batch)
 }
 
 // leaseLost forgets an event whose end could not be confirmed: it will be delivered again.
-func (s *ender) leaseLost(h *entry) {
+func (s *finisher) leaseLost(h *entry) {
 	s.log.Warn().Str("event", h.event.ID).Str("worker", h.event.Target()).Uint64("seq", h.event.Origin.Seq).
 		Msg("end of an event was not confirmed before its lease ended; it will be delivered again")
 	s.metrics.lost.Inc()
@@ -202,7 +202,7 @@ func (s *ender) leaseLost(h *entry) {
 }
 
 // again calls f again later, for h. It returns false when h's lease is over.
-func (s *ender) again(h *entry, f func()) bool {
+func (s *finisher) again(h *entry, f func()) bool {
 	if h.tries == nil {
 		h.tries = jsapi.NewRetrier(s.cfg.AckWait)
 	}
@@ -210,7 +210,7 @@ func (s *ender) again(h *entry, f func()) bool {
 }
 
 // step notifies a test of a step.
-func (s *ender) step(at Step) {
+func (s *finisher) step(at Step) {
 	if s.cfg.Step != nil {
 		s.cfg.Step(at)
 	}

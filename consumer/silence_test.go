@@ -36,7 +36,7 @@ func TestStarvedProcessTakesNoLaneForSilent(t *testing.T) {
 		p.beat(now.Add(beat))
 		return p.stalls.Load() - was
 	}
-	patience := time.Duration(silence * float64(cfg.Heartbeat))
+	patience := time.Duration(laneSilence * float64(cfg.Heartbeat))
 	interval := cfg.Heartbeat / 2
 	require.Zero(t, stalls(interval-patience, interval))
 	require.EqualValues(t, 1, stalls(interval-patience-1, interval), "nothing has come")
@@ -46,7 +46,7 @@ func TestStarvedProcessTakesNoLaneForSilent(t *testing.T) {
 	stalled := p.stalls.Load()
 	p.beat(now.Add(2*interval + time.Hour))
 	require.Equal(t, stalled, p.stalls.Load(), "the beat after that does not count the hour either")
-	require.Equal(t, deafness, p.deafness, "nor does it connect to another server")
+	require.Equal(t, serverSilence, p.silenceLimit, "nor does it connect to another server")
 
 	asked(now.Add(-time.Hour))
 	require.NoError(t,

@@ -8,11 +8,11 @@ type Step string
 const (
 	StepReplied      Step = "replied"       // the final reply is published; the event is neither acked nor dead
 	StepDeadStored   Step = "dead-stored"   // the dead letter is stored; the event is not acked
-	StepDeadTold     Step = "dead-told"     // the notice of the dead letter is published; the event is not acked
+	StepDeadNotified Step = "dead-notified" // the notice of the dead letter is published; the event is not acked
 	StepClaimed      Step = "claimed"       // a replay is claimed; it has not run
 	StepEndStored    Step = "end-stored"    // how a replay ended is stored; its event is not acked
 	StepParkStored   Step = "park-stored"   // the parked event is stored; the event is not acked
-	StepBypassed     Step = "bypassed"      // an event that was never delivered is parked; it is still in its lane, too
+	StepOvertaken    Step = "overtaken"     // an event that was never delivered is parked; it is still in its lane, too
 	StepReturnStored Step = "return-stored" // the record says that nothing ran; the event is not given back
 	StepRetryStored  Step = "retry-stored"  // the failed run is recorded; the event waits for the next
 	StepRetryDue     Step = "retry-due"     // the record says that the next run has begun; it has not
@@ -20,5 +20,5 @@ const (
 	StepDelayed      Step = "delayed"       // the event waits for its time among the schedules; it is not acked
 	StepResultStored Step = "result-stored" // the result of an idempotent worker is stored; the event is not acked
 	StepAcked        Step = "acked"         // the acks are sent; the server has not confirmed them
-	StepConfirmed    Step = "confirmed"     // the acks are confirmed; what was stored beside the event is still there
+	StepConfirmed    Step = "confirmed"     // the acks are confirmed; what was stored for the event elsewhere is still there
 )

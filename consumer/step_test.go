@@ -48,9 +48,9 @@ func byBody(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		return again, true
 	case outcome == "retry" && e.Attempt == 1, outcome == "retry-dead" && e.Attempt == 1:
 		return again, true
-	case outcome == "dead", outcome == "retry-dead", outcome == "dead-told":
+	case outcome == "dead", outcome == "retry-dead", outcome == "dead-notified":
 		s, _ := dead(e)
-		if outcome == "dead-told" {
+		if outcome == "dead-notified" {
 			s.Outcome.OnDead = &events.DeadHook{Worker: "undertaker"}
 		}
 		s.Reply = e.FailureReply(s.Outcome.Failure)
@@ -98,7 +98,8 @@ func beConsumer(url string) error {
 	}
 	d := &dispatcher{inline: true, forget: true, handle: byBody}
 	if step == string(consumer.StepRetryStored) { // however slowly it dies, its second run is not announced
-		// Nor does it leave the process because a quarter of the window waits: it would be due in an hour, for everybody.
+		// Nor does it leave the process because a quarter of the window waits: it would be due in an hour, for
+		// everybody.
 		cfg.LongRetry, cfg.Window = 2*time.Hour, 4096
 		d.handle = func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 			s, ok := byBody(e)
@@ -201,9 +202,9 @@ func TestCrashBetweenTwoSteps(t *testing.T) {
 		{"dead", consumer.StepDeadStored, 1}, // the letter is found before the event would run again
 		{"dead", consumer.StepAcked, 1},
 		{"dead", consumer.StepConfirmed, 1},
-		{"dead-told", consumer.StepDeadStored, 1},
-		{"dead-told", consumer.StepDeadTold, 1},
-		{"dead-told", consumer.StepAcked, 1},
+		{"dead-notified", consumer.StepDeadStored, 1},
+		{"dead-notified", consumer.StepDeadNotified, 1},
+		{"dead-notified", consumer.StepAcked, 1},
 		{"replayed", consumer.StepClaimed, 2},
 		{"replayed", consumer.StepEndStored, 1},
 		{"replayed", consumer.StepAcked, 1},
@@ -299,7 +300,7 @@ func crashOnce(t *testing.T, outcome string, step consumer.Step, attempt int, fl
 			require.Equal(t, events.StreamParked, e.Origin.Stream, "what is parked must not run from the event stream too")
 		}
 	}
-	if outcome == "dead-told" { // later than this step the process that died may have run it
+	if outcome == "dead-notified" { // later than this step the process that died may have run it
 		require.True(t, told == 1 || told == 0 && step != consumer.StepDeadStored, "told %d times", told)
 	}
 	gone := outcome == "later" && (step == consumer.StepAcked || step == consumer.StepConfirmed)

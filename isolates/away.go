@@ -34,8 +34,8 @@ const (
 	stepEnded              // reports to a persistent context which runs are over; nothing follows
 )
 
-// left is a turn that has ended.
-type left struct {
+// endedTurn is a turn that has ended.
+type endedTurn struct {
 	run        *run
 	step       step
 	start, end time.Time
@@ -63,10 +63,10 @@ type pending struct {
 	call, body []byte
 }
 
-// long returns the turn of t if it has taken long: its run, the CPU time that the run has used in all, and the turn's
-// number. may reports whether the turn can go away. pressed reports whether something waits for the thread. Watchdog
-// only.
-func (w *watch) long(t *thread, now time.Time) (r *run, cpu time.Duration, turn uint64, may, pressed bool) {
+// longTurn returns the turn of t if it has taken long: its run, the CPU time that the run has used in all, and the
+// turn's number. may reports whether the turn can go away. pressed reports whether something waits for the thread.
+// Watchdog only.
+func (w *watch) longTurn(t *thread, now time.Time) (r *run, cpu time.Duration, turn uint64, may, pressed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.isolate == nil || !w.sampled {
@@ -77,12 +77,12 @@ func (w *watch) long(t *thread, now time.Time) (r *run, cpu time.Duration, turn 
 		return nil, 0, 0, false, false
 	}
 	may = !w.fixed && !w.away
-	return w.run, w.run.cpu + used, w.turn, may, may && t.pressed(now)
+	return w.run, w.run.cpu + used, w.turn, may, may && t.hasOtherWork(now)
 }
 
-// pressed reports whether something other than new events waits for the thread. The thread is in V8, and stays there
-// while its watch is locked.
-func (t *thread) pressed(now time.Time) bool {
+// hasOtherWork reports whether something other than new events waits for the thread. The thread is in V8, and stays
+// there while its watch is locked.
+func (t *thread) hasOtherWork(now time.Time) bool {
 	at := t.timers.Next()
 	return t.inbox.full() || len(t.out.reports) > 0 || len(t.waiting) > 0 || t.queuedCalls.wait() || !at.IsZero() &&
 		!at.After(now)
@@ -91,18 +91,18 @@ func (t *thread) pressed(now time.Time) bool {
 // yield sends the turn of t away if the turn is long and others wait. Watchdog only.
 func (p *Pool) yield(t *thread, now time.Time) {
 	w := t.watch
-	r, cpu, turn, may, pressed := w.long(t, now)
+	r, cpu, turn, may, pressed := w.longTurn(t, now)
 	if r == nil || guard.CPUWhileRunning.Off() {
 		return
 	}
 	others := p.source.Running(t.index, r.attempt, cpu)
 	if may && (others || pressed) && len(p.away.list) < p.away.most && !p.closing() {
-		p.part(t, w, turn)
+		p.sendAway(t, w, turn)
 	}
 }
 
-// part sends the turn away, unless it has just ended, and lets another OS thread continue as t.
-func (p *Pool) part(t *thread, w *watch, turn uint64) {
+// sendAway sends the turn away, unless it has just ended, and lets another OS thread continue as t.
+func (p *Pool) sendAway(t *thread, w *watch, turn uint64) {
 	w.mu.Lock()
 	if w.isolate == nil || w.turn != turn || t.lost.Load() {
 		w.mu.Unlock()
@@ -127,11 +127,11 @@ func (p *Pool) part(t *thread, w *watch, turn uint64) {
 	p.away.list = append(p.away.list, awayTurn{w, t, r})
 	p.metrics.yielded.Inc()
 	p.source.Away(r.attempt, true)
-	p.carry(t)
+	p.startThread(t)
 }
 
-// lookAway checks a turn that is away. It returns true when the turn needs no further checks. Watchdog only.
-func (p *Pool) lookAway(a awayTurn, now time.Time, parked []int) (gone bool) {
+// checkAway checks a turn that is away. It returns true when the turn needs no further checks. Watchdog only.
+func (p *Pool) checkAway(a awayTurn, now time.Time, parked []int) (gone bool) {
 	if slices.Contains(parked, a.pinned()) && a.lost.CompareAndSwap(false, true) {
 		p.losses.parked.Add(1)
 		loseAway(p, a, a.watch.parked())
@@ -140,19 +140,19 @@ func (p *Pool) lookAway(a awayTurn, now time.Time, parked []int) (gone bool) {
 	if p.closing() || a.home.lost.Load() {
 		a.kill(stopped)
 	}
-	a.look(now)
-	switch a.stays(now, p.losses.lostAfter) {
-	case overstays:
+	a.check(now)
+	switch a.stay(now, p.losses.lostAfter) {
+	case stayLong:
 		holdOwner(p, a.watch, a.of)
-	case staysForGood:
-		if guilty := a.watch.giveUp(&a.lost); guilty != nil {
+	case stayForever:
+		if cause := a.watch.giveUp(&a.lost); cause != nil {
 			p.losses.ranAway.Add(1)
 			p.losses.runaways.add(a.watch, nil)
-			loseAway(p, a, guilty)
+			loseAway(p, a, cause)
 			return true
 		}
 	}
-	if r, cpu, _, _, _ := a.long(a.home, now); r != nil {
+	if r, cpu, _, _, _ := a.longTurn(a.home, now); r != nil {
 		p.source.Running(-1, r.attempt, cpu)
 		return false
 	}
@@ -164,10 +164,10 @@ func (p *Pool) lookAway(a awayTurn, now time.Time, parked []int) (gone bool) {
 }
 
 // loseAway reports and gives up a turn that is away and that V8 does not end.
-func loseAway(p *Pool, a awayTurn, guilty *culprit) {
-	p.reportLost(guilty) // first: its owner starts nothing before
+func loseAway(p *Pool, a awayTurn, cause *lossCause) {
+	p.reportLost(cause) // first: its owner starts nothing before
 	releaseOwner(p, a.watch, a.of)
-	a.giveUp(guilty)
+	a.giveUp(cause)
 }
 
 // ended reports whether the turn is over.
@@ -178,7 +178,7 @@ func (w *watch) ended() bool {
 }
 
 // giveUp lets the thread continue without the turn, which V8 does not end, and without its isolate.
-func (a awayTurn) giveUp(guilty *culprit) {
+func (a awayTurn) giveUp(cause *lossCause) {
 	r := a.of
 	a.home.post(func(t *thread) {
 		iso := r.context.isolate
@@ -189,38 +189,38 @@ func (a awayTurn) giveUp(guilty *culprit) {
 		if r.attempt.Event != nil {
 			t.pool.source.Away(r.attempt, false)
 		}
-		if guilty.why.Reason == stopped {
+		if cause.why.Reason == stopped {
 			t.interrupt(iso)
 			return
 		}
 		r.end.Lost = true
-		t.kill(r, guilty.why)
+		t.kill(r, cause.why)
 		t.flush()
 	})
 }
 
-// comeBack returns a turn that was away to the thread, and ends the OS thread that carried it.
-func (t *thread) comeBack(w *watch, x left) {
+// handBack returns a turn that was away to the thread, and ends the OS thread that carried it.
+func (t *thread) handBack(w *watch, x endedTurn) {
 	if w.lost.Load() {
 		t.pool.losses.runaways.remove(w)
 		t.pool.losses.back.Add(1)
 	}
 	v8x.ForgetThread()
 	w.slot.Free()
-	if !t.inbox.comeBack(comeback{x, w.lost.Load()}) {
+	if !t.inbox.addReturned(returnedTurn{x, w.lost.Load()}) {
 		x.run.context.isolate.free(t.pool)
 	}
 	runtime.Goexit()
 }
 
-// comeback is a turn that was away and has ended. lost: it was given up.
-type comeback struct {
-	left
+// returnedTurn is a turn that was away and has ended. lost: it was given up.
+type returnedTurn struct {
+	endedTurn
 	lost bool
 }
 
-// back continues after a turn that was away.
-func (t *thread) back(x comeback) {
+// resumeReturned continues after a turn that was away.
+func (t *thread) resumeReturned(x returnedTurn) {
 	r, iso := x.run, x.run.context.isolate
 	iso.away = false
 	switch {
@@ -237,11 +237,11 @@ func (t *thread) back(x comeback) {
 		t.queuedCalls.add(c)
 	}
 	iso.later = nil
-	t.leave(x.left)
+	t.finishTurn(x.endedTurn)
 	t.follow(r, x.step)
 	for _, jc := range iso.contexts {
 		if jc.life != nil {
-			t.persistents.touch(jc)
+			t.persistents.markChanged(jc)
 		}
 	}
 }
@@ -269,7 +269,7 @@ func (c queuedCall) postpone() bool {
 // awaitAway waits until no turn of the thread is away. The pool closes then: the watchdog ends those turns or gives
 // them up.
 func (t *thread) awaitAway() {
-	for t.takeUp(); t.awayTurns > 0; t.takeUp() {
+	for t.handleInbox(); t.awayTurns > 0; t.handleInbox() {
 		<-t.inbox.wake
 	}
 }

@@ -123,7 +123,7 @@ func TestQueuedCallsTakeTurns(t *testing.T) {
 	rounds := 0
 	for len(th.queuedCalls.of) == 2 {
 		if !th.doQueuedCalls() {
-			require.True(t, th.queuedCalls.forward())
+			require.True(t, th.queuedCalls.forgiveDebts())
 		}
 		rounds++
 	}
@@ -137,9 +137,9 @@ func TestQueuedCallsTakeTurns(t *testing.T) {
 	require.GreaterOrEqual(t, rounds, 10, "new events are looked for in between")
 	for len(th.queuedCalls.of) > 0 {
 		th.doQueuedCalls()
-		th.queuedCalls.forward()
+		th.queuedCalls.forgiveDebts()
 	}
 	require.Len(t, order, 1100)
 	require.Empty(t, th.queuedCalls.ring)
-	require.False(t, th.queuedCalls.forward())
+	require.False(t, th.queuedCalls.forgiveDebts())
 }

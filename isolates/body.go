@@ -201,15 +201,15 @@ func (r *run) abort(t *thread, why string) {
 	})
 }
 
-// listen has the run notified when its requester goes.
-func (r *run) listen(t *thread) {
+// listenForRequester aborts the run when its requester goes.
+func (r *run) listenForRequester(t *thread) {
 	if q := r.attempt.Event.Requester; q != nil {
 		q.OnGone(func() { r.abort(t, "the requester has gone") })
 	}
 }
 
-// deafen undoes listen and heed.
-func (r *run) deafen() {
+// stopListening undoes listenForRequester and listenForHalt.
+func (r *run) stopListening() {
 	e := r.attempt.Event
 	if e != nil && e.Requester != nil {
 		e.Requester.OnGone(nil)
@@ -222,8 +222,8 @@ func (r *run) deafen() {
 	}
 }
 
-// heed ends the run when its event must not run any more: at once if the run waits, otherwise when it next waits.
-func (r *run) heed(t *thread) {
+// listenForHalt ends the run when its event must no longer run: at once if the run waits, otherwise when it next waits.
+func (r *run) listenForHalt(t *thread) {
 	for _, h := range [...]*events.Signal{r.attempt.Event.Halt, r.attempt.Halt} {
 		if h != nil {
 			h.On(func() {

@@ -18,9 +18,9 @@ import (
 // charged to the run.
 const costlyOut = 4 << 10
 
-// obey carries out the commands of a turn of r. In a persistent context they may belong to other runs. Commands of a
-// run that is over are ignored.
-func (t *thread) obey(r *run, out []byte, now time.Time) {
+// apply carries out the commands that JavaScript left in a turn of r. In a persistent context they may belong to other
+// runs. Commands of a run that is over are ignored.
+func (t *thread) apply(r *run, out []byte, now time.Time) {
 	if len(out) > costlyOut {
 		began := perowner.ThreadTime()
 		defer func() { t.aside = perowner.ThreadTime() - began }()
@@ -33,7 +33,7 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 			break
 		}
 		if r.over && (jc.life == nil || jc.closed) {
-			t.obeyAfterEnd(r, op, &in, now)
+			t.applyAfterEnd(r, op, &in, now)
 			continue
 		}
 		if n >= maxLoops {
@@ -49,7 +49,7 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 				q = jc.find(id)
 			}
 			if q != nil && !q.over {
-				t.obeyRun(q, op, &in, now)
+				t.applyToRun(q, op, &in, now)
 			}
 		case js.CmdActing:
 			acting = jc.find(uint64(in.Int()))
@@ -57,7 +57,7 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 			t.persistents.hookOver(jc, int(in.Int()))
 		default:
 			if acting != nil && !acting.over {
-				t.obeyWorld(acting, op, &in, now)
+				t.applyEffect(acting, op, &in, now)
 			}
 		}
 	}
@@ -66,16 +66,16 @@ func (t *thread) obey(r *run, out []byte, now time.Time) {
 	}
 }
 
-// obeyAfterEnd handles the rest of the turn in which a run ended. It passes on only output, above all unhandled
+// applyAfterEnd handles the rest of the turn in which a run ended. It passes on only output, above all unhandled
 // rejections, which V8 reports last.
-func (t *thread) obeyAfterEnd(r *run, op int, in *v8x.Commands, now time.Time) {
+func (t *thread) applyAfterEnd(r *run, op int, in *v8x.Commands, now time.Time) {
 	if op == js.CmdLog || op == js.CmdUncaught {
-		t.obeyWorld(r, op, in, now)
+		t.applyEffect(r, op, in, now)
 	}
 }
 
-// obeyRun carries out commands about the reply and the end of the run.
-func (t *thread) obeyRun(r *run, op int, in *v8x.Commands, now time.Time) {
+// applyToRun carries out a command about the reply or the end of the run.
+func (t *thread) applyToRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
 	case js.CmdReply:
 		reply, bad := r.readReply(in)
@@ -187,8 +187,8 @@ func (r *run) reply(reply *events.Reply, drained bool, now time.Time) {
 	}
 }
 
-// obeyWorld carries out commands that have effects outside the run.
-func (t *thread) obeyWorld(r *run, op int, in *v8x.Commands, now time.Time) {
+// applyEffect carries out a command that has effects outside the reply: output, timers, calls of Go.
+func (t *thread) applyEffect(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
 	case js.CmdHandlers:
 		r.context.handlers = int(in.Int())

@@ -29,13 +29,14 @@ type Config struct {
 	OwnerMaxIsolates int
 	OwnerHeapMB      int
 	// ContextsPerIsolate is the largest number of contexts of one owner that share an isolate. Fewer do when they are
-	// not small (crowdBytes).
+	// not small (maxOthers).
 	ContextsPerIsolate int
 	// ContextMaxReuses is the number of events after which a context is checked. It is recreated if its isolate takes
 	// more than ContextKeepMB. So a worker's data cannot grow forever (docs/development/adr/0010).
 	ContextMaxReuses int
 	ContextKeepMB    int // 0 = the context is always recreated
-	// OldVersionIdle is how long the context of an older version stays without an event once a newer version has had one.
+	// OldVersionIdle is how long the context of an older version stays without an event once a newer version has had
+	// one.
 	OldVersionIdle time.Duration
 	// SpareIsolates is the number of prewarmed isolates. They are ready for workers that have none, so that the first
 	// event does not wait. They are part of MaxIsolates, at most a quarter. 0 = none.
@@ -57,9 +58,10 @@ type Config struct {
 	// each of their events, by the threads: it must not block. With an error, which must not quote a value, the event
 	// fails. nil = no worker may name secrets.
 	Secrets func(w *workers.Worker) (*Secrets, error)
-	// Note has the worker that each thread is in V8 for. nil = no process reads it.
+	// Note names, for each thread, the worker for which it is in V8. nil = no process reads it.
 	Note *crashnote.Note
-	// OnContext is called when a context is made, discarded or evicted, by its thread: it must not block. nil = no calls.
+	// OnContext is called when a context is made, discarded or evicted, by its thread: it must not block. nil = no
+	// calls.
 	OnContext func(ContextChange)
 	// Files answers requests to the bindings of workers' files. nil = such requests fail.
 	Files bindings.Files

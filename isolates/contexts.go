@@ -15,9 +15,9 @@ func (p *Pool) SetPolicy(owner string, policy workers.Policy) {
 	before := p.policies.Tenant(owner)
 	p.policies.Set(owner, policy)
 	if before != p.policies.Tenant(owner) {
-		p.leave(owner, before)
+		p.leaveTenant(owner, before)
 	}
-	p.wakeHungry()
+	p.wakeWaiting()
 }
 
 // CloseContexts has a thread close the contexts of that version of a worker that are its own and in which nothing runs,
@@ -28,7 +28,7 @@ func (p *Pool) CloseContexts(index int, w *workers.Worker) {
 		of := slices.DeleteFunc(slices.Clone(t.heaps.contexts.of(w.Owner, w.Name)), func(jc *jsContext) bool {
 			return !sameVersion(jc.worker, w)
 		})
-		t.heaps.vacate(tenant, discardUnneeded, of)
+		t.heaps.dropIdle(tenant, discardUnneeded, of)
 		if len(of) == 0 {
 			t.heaps.closed = append(t.heaps.closed, w)
 		}
@@ -45,7 +45,7 @@ func (p *Pool) Retire(owner, name string) {
 			if i == 0 {
 				t.heaps.borrowAll(tenant)
 			}
-			t.heaps.vacate(tenant, discardRemoved, t.heaps.contexts.of(owner, name))
+			t.heaps.dropIdle(tenant, discardRemoved, t.heaps.contexts.of(owner, name))
 		})
 	}
 }
@@ -86,9 +86,9 @@ func endContexts(p *Pool, owner, name, why string, ends func(*jsContext) bool) {
 	}
 }
 
-// leave closes the contexts that an owner has in isolates of a tenant that it does not belong to any more. Those in
-// which something runs end after it: no further event finds them.
-func (p *Pool) leave(owner, tenant string) {
+// leaveTenant closes the contexts that an owner has in isolates of a tenant to which it no longer belongs. Those
+// in which something runs end after it: no further event finds them.
+func (p *Pool) leaveTenant(owner, tenant string) {
 	p.affinity.each(owner, "", func(t *thread, jc *jsContext) { t.persistents.retire(jc, discardOther) })
 	for i := range p.threads {
 		t := p.threads[i].Load()
@@ -99,7 +99,7 @@ func (p *Pool) leave(owner, tenant string) {
 			if i == 0 {
 				t.heaps.borrowAll(tenant)
 			}
-			t.heaps.vacate(tenant, discardOther, contextsOf(owner, t.heaps.isolates[tenant]))
+			t.heaps.dropIdle(tenant, discardOther, contextsOf(owner, t.heaps.isolates[tenant]))
 		})
 	}
 }

@@ -63,7 +63,7 @@ const (
 	ContextEvicted   = "eviction"   // its isolate is closed to make room for others
 )
 
-// ContextChange tells what became of a context.
+// ContextChange says what became of a context.
 type ContextChange struct {
 	What   string // a constant above
 	Worker *workers.Worker
@@ -72,8 +72,8 @@ type ContextChange struct {
 	Reason string // of a discard
 }
 
-// tell passes on what became of a context.
-func (c *counters) tell(what string, jc *jsContext, reason string) {
+// notify reports to Config.OnContext what became of a context.
+func (c *counters) notify(what string, jc *jsContext, reason string) {
 	if c.changed != nil {
 		c.changed(ContextChange{what, jc.worker, jc.isolate.mode, jc.uses, reason})
 	}
@@ -82,14 +82,14 @@ func (c *counters) tell(what string, jc *jsContext, reason string) {
 // discarded counts a context that is about to be closed.
 func (c *counters) discarded(jc *jsContext, reason string) {
 	c.discards.inc(reason)
-	c.tell(ContextDiscarded, jc, reason)
+	c.notify(ContextDiscarded, jc, reason)
 }
 
 // evicted counts an isolate that is about to be closed to make room.
 func (c *counters) evicted(iso *isolate) {
 	c.evictions.Add(1)
 	for _, jc := range iso.contexts {
-		c.tell(ContextEvicted, jc, "")
+		c.notify(ContextEvicted, jc, "")
 	}
 }
 

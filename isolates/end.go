@@ -26,7 +26,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 		r.endBody(t.pool, e)
 	}
 	r.startBody(t)
-	r.deafen()
+	r.stopListening()
 	r.over = true
 	r.end.Failure, r.end.Interrupted, r.end.Started = e.Failure, e.Interrupted, e.Started || r.begun
 	r.end.CPU, r.end.Waited = r.cpu, r.deadline != nil
@@ -35,7 +35,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	if r.calls.WaitsForService() {
 		t.callers--
 	}
-	t.forget(r)
+	t.cancelStarted(r)
 	if r.context != nil {
 		t.heaps.release(r)
 	}
@@ -69,8 +69,8 @@ func discardReason(r *run, e *lifecycle.End) string {
 	return discardReuses
 }
 
-// forget cancels everything that the run started. Nothing of it can reach a later event.
-func (t *thread) forget(r *run) {
+// cancelStarted cancels everything that the run started. Nothing of it can reach a later event.
+func (t *thread) cancelStarted(r *run) {
 	t.timers.Clear(r.deadline)
 	for _, n := range r.timers {
 		t.timers.Clear(n)
@@ -121,7 +121,7 @@ func (r *run) timeout() {
 }
 
 // cut ends a run that the watchdog terminated, and closes its context. Other runs in it are interrupted. Those in other
-// contexts of the isolate go on: one of them may wait for the result of this run.
+// contexts of the isolate continue: one of them may wait for the result of this run.
 func cut(t *thread, r *run, why *events.Failure) {
 	jc, iso := r.context, r.context.isolate
 	t.heaps.counters.kills.inc(string(why.Reason))

@@ -17,8 +17,8 @@ import (
 // to make room for it. They begin and end no attempt. Only their thread uses them, and they have no locks. Other
 // goroutines may read counters. The isolates of mode shared that no thread uses are in Pool.shared.
 //
-// An isolate is in isolates, and its contexts are in contexts, from take to removeIsolate. A context of a persistent
-// worker is in persistents as well, for as long as it takes events.
+// An isolate is in isolates, and its contexts are in contexts, from addIsolate to removeIsolate. A context of a
+// persistent worker is in persistents as well, for as long as it takes events.
 type heaps struct {
 	pool        *Pool
 	runs        runner
@@ -27,13 +27,13 @@ type heaps struct {
 	resting     resting
 	maxIsolates int
 
-	isolates map[string][]*isolate // by tenant
-	contexts contextIndex          // in these isolates
-	count    int                   // number of isolates
-	lent     []*isolate            // shared isolates that may be given back
-	spent    []*isolate            // isolates of mode oneshot that must be closed
-	closed   []*workers.Worker     // of which there is no context any more, not reported yet
-	unkept   unkept                // contexts whose code is to be kept
+	isolates    map[string][]*isolate // by tenant
+	contexts    contextIndex          // in these isolates
+	count       int                   // number of isolates
+	lent        []*isolate            // shared isolates that may be given back
+	spent       []*isolate            // isolates of mode oneshot that must be closed
+	closed      []*workers.Worker     // whose last context was closed, not reported yet
+	pendingCode pendingCode           // contexts whose code is to be kept
 
 	freed      bool          // there may be room for attempts that wait
 	grown      bool          // a heap was found larger
@@ -49,18 +49,18 @@ type runner interface {
 	interrupt(iso *isolate)
 	// terminateNow calls onTerminate of a persistent context in an isolate that is about to be closed.
 	terminateNow(iso *isolate)
-	// forget cancels everything that a run started.
-	forget(r *run)
+	// cancelStarted cancels everything that a run started.
+	cancelStarted(r *run)
 	// turn calls the entry function on behalf of a run. It does not return if the turn goes away.
 	turn(r *run, call, body []byte)
-	// waits reports whether attempts wait for room.
-	waits() bool
+	// hasWaiting reports whether attempts wait for room.
+	hasWaiting() bool
 }
 
 // prepare sets up the heaps of t, which has no isolates yet.
 func (h *heaps) prepare(t *thread) {
 	h.pool, h.runs, h.persistents = t.pool, t, &t.persistents
-	h.unkept.cache = t.pool.code
+	h.pendingCode.cache = t.pool.code
 	h.counters.changed = t.pool.cfg.OnContext
 	h.resting = resting{heaps: h, rests: &t.pool.rests, nudge: t.inbox.nudge}
 	h.maxIsolates = t.pool.cfg.maxIsolatesOf(t.index)
@@ -75,7 +75,7 @@ func (h *heaps) acquire(w *workers.Worker, mode workers.Mode) (*jsContext, error
 	}
 	switch mode {
 	case workers.Oneshot:
-		return h.fresh(w, mode)
+		return h.newInOwnIsolate(w, mode)
 	case workers.Persistent:
 		return h.persistents.acquire(w)
 	case workers.Shared:
@@ -99,21 +99,21 @@ func (h *heaps) release(r *run) {
 	h.removeRun(jc, r)
 	iso.used, iso.rest = time.Now(), restNone
 	h.resting.await()
-	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !h.worn(jc)
+	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !h.mustRecreate(jc)
 	if clean {
-		h.unkept.used(jc)
+		h.pendingCode.noteRun(jc)
 	}
 	switch {
 	case iso.mode == workers.Persistent:
-		h.persistents.left(jc, r)
-		h.look(iso, iso.used, heapEvery)
+		h.persistents.runEnded(jc, r)
+		h.measure(iso, iso.used, heapEvery)
 	case iso.mode == workers.Oneshot:
 		h.spent = append(h.spent, iso)
 	case !clean:
 		h.counters.discarded(jc, discardReason(r, e))
 		h.dropContext(jc)
 	default:
-		h.look(iso, iso.used, heapEvery)
+		h.measure(iso, iso.used, heapEvery)
 	}
 	if iso.mode == workers.Shared && iso.busy == 0 && !iso.closed {
 		h.lent = append(h.lent, iso)
@@ -130,14 +130,14 @@ func (h *heaps) removeRun(jc *jsContext, r *run) {
 	h.counters.left(jc, jc.isolate.busy)
 }
 
-// worn reports whether to recreate a context after ContextMaxReuses events. Recreating loses what V8 has learned about
-// its code, so a context whose isolate is small stays.
-func (h *heaps) worn(jc *jsContext) bool {
+// mustRecreate reports whether to recreate a context after ContextMaxReuses events. Recreating loses what V8 has
+// learned about its code, so a context whose isolate is small stays.
+func (h *heaps) mustRecreate(jc *jsContext) bool {
 	cfg := &h.pool.cfg
 	if jc.life != nil || jc.uses == 0 || jc.uses%cfg.ContextMaxReuses != 0 {
 		return false
 	}
-	h.look(jc.isolate, time.Now(), 0)
+	h.measure(jc.isolate, time.Now(), 0)
 	return jc.isolate.heap > int64(cfg.ContextKeepMB)<<20
 }
 
@@ -148,12 +148,12 @@ func (h *heaps) newIsolate(w *workers.Worker, mode workers.Mode) *isolate {
 		tenant: h.pool.policies.Tenant(
 			w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, charged: freshHeap, charges: h.pool.memory.charges}
 	h.pool.memory.live.Add(1)
-	h.take(iso)
+	h.addIsolate(iso)
 	return iso
 }
 
-// take adds an isolate to the thread, and removeIsolate removes it.
-func (h *heaps) take(iso *isolate) {
+// addIsolate adds an isolate to the thread, and removeIsolate removes it.
+func (h *heaps) addIsolate(iso *isolate) {
 	h.isolates[iso.tenant] = append(h.isolates[iso.tenant], iso)
 	for _, jc := range iso.contexts {
 		h.contexts.add(jc)
@@ -184,7 +184,7 @@ func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) 
 		return nil, err
 	}
 	jc := &jsContext{isolate: iso, worker: w, secrets: secrets, functions: v8x.FunctionsIn(w.Code)}
-	h.lookBefore(jc)
+	h.measureBefore(jc)
 	if jc.v8, err = iso.v8.NewContext(ask.Answers(func(stack string) string {
 		return h.pool.stacks.Author(w, stack)
 	})); err != nil {
@@ -195,8 +195,8 @@ func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) 
 	h.contexts.add(jc)
 	iso.functions.opened(jc.functions)
 	h.counters.contextMade(jc)
-	h.counters.tell(ContextMade, jc, "")
-	h.look(iso, time.Now(), 0)
+	h.counters.notify(ContextMade, jc, "")
+	h.measure(iso, time.Now(), 0)
 	h.grown = true
 	bindings.Encode(h.call.Reset(js.OpEnv), w, secrets).Bool(iso.mode == workers.Persistent).Bool(h.pool.checks)
 	if r := jc.v8.Call(h.call.Bytes(), nil); r.Err != nil {
@@ -242,8 +242,8 @@ func (h *heaps) dropContexts(contexts []*jsContext, why string, which func(*jsCo
 	}
 }
 
-// vacate closes those of a tenant's contexts that are idle, and its isolates that have no contexts then.
-func (h *heaps) vacate(tenant, why string, contexts []*jsContext) {
+// dropIdle closes the idle ones of a tenant's contexts, and then its isolates that have no context left.
+func (h *heaps) dropIdle(tenant, why string, contexts []*jsContext) {
 	h.dropContexts(contexts, why, func(*jsContext) bool { return true })
 	for _, iso := range slices.Clone(h.isolates[tenant]) {
 		if len(iso.contexts) == 0 && !iso.away {
@@ -282,8 +282,8 @@ func (h *heaps) dropIsolate(iso *isolate) {
 	}
 	h.pool.memory.live.Add(-1)
 	h.pool.trimSoon()
-	if !h.runs.waits() {
-		h.pool.wakeHungry()
+	if !h.runs.hasWaiting() {
+		h.pool.wakeWaiting()
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// look measures an isolate. Growth since the last look is attributed to the context that ran last.
-func (h *heaps) look(iso *isolate, now time.Time, every time.Duration) {
+// measure measures an isolate. Growth since the last measurement is attributed to the context that ran last.
+func (h *heaps) measure(iso *isolate, now time.Time, every time.Duration) {
 	before := iso.heap
 	h.counters.sampleHeap(iso, now, every)
 	switch {
@@ -25,30 +25,30 @@ func (h *heaps) look(iso *isolate, now time.Time, every time.Duration) {
 	}
 }
 
-// lookBefore measures an isolate before jc enters it, if another context has run in it since the last look, long enough
-// to have grown by an amount that matters. Without this look, that growth would be attributed to jc.
-func (h *heaps) lookBefore(jc *jsContext) {
+// measureBefore measures an isolate before jc enters it, if another context has run in it since the last look, long
+// enough to have grown by an amount that matters. Without this look, that growth would be attributed to jc.
+func (h *heaps) measureBefore(jc *jsContext) {
 	iso := jc.isolate
-	if iso.latest != jc && iso.unmeasured > lookBetween {
-		h.look(iso, time.Now(), 0)
+	if iso.latest != jc && iso.unmeasured > measureBetween {
+		h.measure(iso, time.Now(), 0)
 	}
 }
 
 // collect frees garbage in an isolate. It returns false when that would take long, or when the heap is little larger
 // than after the last collection.
 func (h *heaps) collect(iso *isolate) bool {
-	if iso.heap > mostCollected || iso.heap-iso.collected < iso.crowd()/4 {
+	if iso.heap > mostCollected || iso.heap-iso.collected < iso.othersLimit()/4 {
 		return false
 	}
 	began := perowner.ThreadTime()
 	iso.v8.Collect()
 	h.collecting += perowner.ThreadTime() - began
 	h.counters.collections.Add(1)
-	if iso.v8.Flags()&v8x.HeapLimit != 0 { // nothing can run in it any more
+	if iso.v8.Flags()&v8x.HeapLimit != 0 { // nothing more can run in it
 		h.runs.interrupt(iso)
 		return false
 	}
-	h.look(iso, time.Now(), 0)
+	h.measure(iso, time.Now(), 0)
 	iso.collected = iso.heap
 	return true
 }
@@ -164,11 +164,11 @@ func (s *resting) collectFor(iso *isolate) {
 		iso.v8.CollectGarbage()
 	}
 	h.counters.collections.Add(1)
-	if iso.v8.Flags()&v8x.HeapLimit != 0 { // nothing can run in it any more
+	if iso.v8.Flags()&v8x.HeapLimit != 0 { // nothing more can run in it
 		h.runs.interrupt(iso)
 		return
 	}
-	h.look(iso, time.Now(), 0)
+	h.measure(iso, time.Now(), 0)
 	iso.collected = iso.heap
 }
 
@@ -201,22 +201,22 @@ func (s *resting) next(now time.Time) (next *isolate, due time.Time) {
 // code).
 const keepAfter = 1
 
-// unkept are the contexts of a thread whose code is to be kept.
-type unkept struct {
+// pendingCode are the contexts of a thread whose code is to be put into the cache.
+type pendingCode struct {
 	cache *codecache.Cache
 	list  []*jsContext
 }
 
-// used records a context after a run that ended without failure.
-func (u *unkept) used(jc *jsContext) {
+// noteRun records a context after a run that ended without failure.
+func (u *pendingCode) noteRun(jc *jsContext) {
 	if jc.uses == keepAfter && u.cache.Wants(jc.worker) {
 		u.list = append(u.list, jc)
 	}
 }
 
-// keep keeps the code of one context. That takes milliseconds for a large module, so it runs after reports were passed
+// store keeps the code of one context. That takes milliseconds for a large module, so it runs after reports were passed
 // on.
-func (u *unkept) keep(h *heaps) {
+func (u *pendingCode) store(h *heaps) {
 	for len(u.list) > 0 {
 		jc := u.list[0]
 		u.list = u.list[1:]

@@ -4,9 +4,9 @@ import "github.com/pinwheel-run/pinwheel/events/workers"
 
 // An event of mode oneshot has an isolate of its own, which is closed after it.
 
-// fresh makes a context in its own isolate. It returns nil if there is no room for one now.
-func (h *heaps) fresh(w *workers.Worker, mode workers.Mode) (*jsContext, error) {
-	if !h.room(w) {
+// newInOwnIsolate makes a context in its own isolate. It returns nil if there is no room for one now.
+func (h *heaps) newInOwnIsolate(w *workers.Worker, mode workers.Mode) (*jsContext, error) {
+	if !h.makeRoom(w) {
 		return nil, nil
 	}
 	return h.newContext(h.newIsolate(w, mode), w)

@@ -54,7 +54,7 @@ type life struct {
 	owed          time.Duration       // CPU time between events that is not yet charged to the owner
 	counted       time.Time           // start of the period for which subrequests, sends and output between events are counted
 	call          v8x.Call            // of a hook
-	endedCall     v8x.Call            // of freshen, before another call
+	endedCall     v8x.Call            // of prepareTurn, before another call
 }
 
 // persistents are the persistent contexts of one thread. They decide when a context ends, and call its hooks. Only the
@@ -68,7 +68,7 @@ type persistents struct {
 	queuedCalls *queuedCalls
 
 	of            map[release]*jsContext // contexts that take events
-	touched       []*jsContext           // contexts that tend must check
+	changed       []*jsContext           // contexts that checkChanged must check
 	terminatesNow bool                   // onTerminate runs for an isolate that must go at once
 }
 
@@ -79,7 +79,7 @@ func (p *persistents) acquire(w *workers.Worker) (*jsContext, error) {
 		// This thread stays the home of the worker. Otherwise another one could make a context too.
 		jc.life.phase, jc.life.why = retiring, discardSecrets
 		delete(p.of, h)
-		p.touch(jc)
+		p.markChanged(jc)
 	}
 	if jc := p.of[h]; jc != nil {
 		if !jc.loaded || jc.isolate.away {
@@ -90,7 +90,7 @@ func (p *persistents) acquire(w *workers.Worker) (*jsContext, error) {
 		jc.life.idle = nil
 		return jc, nil
 	}
-	jc, err := p.heaps.fresh(w, workers.Persistent)
+	jc, err := p.heaps.newInOwnIsolate(w, workers.Persistent)
 	if jc == nil {
 		return nil, err
 	}
@@ -126,8 +126,8 @@ func (p *persistents) retire(jc *jsContext, why string) {
 		return
 	}
 	l.phase, l.why = retiring, why
-	p.moveOut(jc)
-	p.touch(jc)
+	p.unregister(jc)
+	p.markChanged(jc)
 }
 
 // invalidate has a context closed before it is entered again. Its runs are interrupted.
@@ -136,12 +136,12 @@ func (p *persistents) invalidate(jc *jsContext, why string) {
 		return
 	}
 	jc.life.phase, jc.life.why = invalid, why
-	p.moveOut(jc)
-	p.touch(jc)
+	p.unregister(jc)
+	p.markChanged(jc)
 }
 
-// moveOut makes room for another context of the worker.
-func (p *persistents) moveOut(jc *jsContext) {
+// unregister takes a context out of those that take events. The worker's next event makes another one, on any thread.
+func (p *persistents) unregister(jc *jsContext) {
 	if p.of[jc.life.of] == jc {
 		delete(p.of, jc.life.of)
 		p.pool.affinity.leave(jc.life.of, p.thread)
@@ -149,23 +149,24 @@ func (p *persistents) moveOut(jc *jsContext) {
 	p.heaps.freed = true
 }
 
-// touch has tend check a context, outside all turns.
-func (p *persistents) touch(jc *jsContext) { p.touched = append(p.touched, jc) }
+// markChanged has checkChanged check a context, outside all turns.
+func (p *persistents) markChanged(jc *jsContext) { p.changed = append(p.changed, jc) }
 
-// tend checks the persistent contexts in which something changed.
-func (p *persistents) tend() {
-	for len(p.touched) > 0 {
-		list := p.touched
-		p.touched = nil
+// checkChanged carries on with the contexts in which something changed: it ends those that must end, and starts the
+// idle time of others. It runs outside all turns because it may close an isolate.
+func (p *persistents) checkChanged() {
+	for len(p.changed) > 0 {
+		list := p.changed
+		p.changed = nil
 		for _, jc := range list {
 			if !jc.closed {
-				p.tendOne(jc)
+				p.check(jc)
 			}
 		}
 	}
 }
 
-func (p *persistents) tendOne(jc *jsContext) {
+func (p *persistents) check(jc *jsContext) {
 	l := jc.life
 	switch {
 	case jc.isolate.away: // checked again when it is back
@@ -212,7 +213,7 @@ func (p *persistents) idle(jc *jsContext) {
 }
 
 // startHook calls onIdle or onTerminate. It returns false if the worker has no such hook. When the hook is over, or has
-// taken too long, tend checks the context.
+// taken too long, checkChanged checks the context.
 func (p *persistents) startHook(jc *jsContext, hook int) bool {
 	if jc.handlers&hook == 0 || !jc.loaded {
 		return false
@@ -236,7 +237,7 @@ func (p *persistents) hookOver(jc *jsContext, hook int) {
 	if hook == hookIdle && len(jc.runs) == 0 {
 		p.retire(jc, discardIdle)
 	}
-	p.touch(jc)
+	p.markChanged(jc)
 }
 
 // terminateNow calls onTerminate for an isolate that must go at once. The hook has one turn.
@@ -249,7 +250,7 @@ func (t *thread) terminateNow(iso *isolate) {
 	t.persistents.terminatesNow = true
 	t.persistents.startHook(jc, hookTerminate)
 	t.persistents.terminatesNow = false
-	t.watch.blame(t.beginning)
+	t.watch.attribute(t.beginning)
 }
 
 // discard closes a persistent context with its isolate, which has no other context.
@@ -263,16 +264,16 @@ func (p *persistents) endBetween(jc *jsContext) {
 	if jc.life == nil {
 		return
 	}
-	p.moveOut(jc)
+	p.unregister(jc)
 	p.timers.Clear(jc.life.idle)
 	p.timers.Clear(jc.life.ttl)
 	jc.life.betweenEvents.over = true
-	p.runs.forget(jc.life.betweenEvents)
+	p.runs.cancelStarted(jc.life.betweenEvents)
 }
 
 // leftPersistent is called after the end of a run in a persistent context. The failure of one event does not affect the
 // others.
-func (p *persistents) left(jc *jsContext, r *run) {
+func (p *persistents) runEnded(jc *jsContext, r *run) {
 	if !jc.loaded {
 		p.invalidate(jc, discardOther)
 		return
@@ -283,7 +284,7 @@ func (p *persistents) left(jc *jsContext, r *run) {
 	if !r.drained {
 		jc.life.over = append(jc.life.over, float64(r.id))
 	}
-	p.touch(jc)
+	p.markChanged(jc)
 }
 
 // countRequest retires a persistent context that has had Lifetime.Requests events.
@@ -293,10 +294,10 @@ func (p *persistents) countRequest(jc *jsContext) {
 	}
 }
 
-// freshen prepares a persistent context for a turn. Between events each turn has its own limit of CPU time, and each
-// betweenPeriod has the subrequests, sends and output of one event. It returns the call that reports runs to JavaScript
-// that have ended without its knowledge, or nil if there are none.
-func (p *persistents) freshen(jc *jsContext, r *run) (ended []byte) {
+// prepareTurn prepares a persistent context for a turn. Between events each turn has its own limit of CPU time, and
+// each betweenPeriod has the subrequests, sends and output of one event. It returns the call that reports runs to
+// JavaScript that have ended without its knowledge, or nil if there are none.
+func (p *persistents) prepareTurn(jc *jsContext, r *run) (ended []byte) {
 	l := jc.life
 	if r.betweenEvents {
 		if now := time.Now(); now.Sub(l.counted) >= betweenPeriod {

@@ -11,9 +11,9 @@ import (
 // 1.3 MB. A run may use all of its limit, in addition to what the other contexts in its isolate have. When V8 collects
 // garbage, the run pays for marking what they have. So that is kept small (docs/development/adr/0023).
 const (
-	// crowdBytes bounds what the other contexts of an isolate may have, beside the one that runs. The bound is a
+	// maxOthers bounds what the other contexts of an isolate may have while one runs. The bound is a
 	// quarter of the limit if that is less.
-	crowdBytes = 16 << 20
+	maxOthers = 16 << 20
 	// mostCollected is the largest isolate whose garbage is collected between runs. A collection holds the thread for
 	// about a millisecond per MB of live data.
 	mostCollected = 48 << 20
@@ -33,14 +33,14 @@ func (h *heaps) reuse(w *workers.Worker, mode workers.Mode) (*jsContext, error) 
 		h.dropContexts(h.contexts.of(w.Owner, w.Name), discardRoom, func(jc *jsContext) bool {
 			return jc.outdated() || !sameVersion(jc.worker, w) && now.Sub(jc.used) > h.pool.cfg.OldVersionIdle
 		})
-		return h.settle(h.place(w, mode), w, mode)
+		return h.newContextIn(h.chooseIsolate(w, mode), w, mode)
 	}
-	if h.stays(jc) {
+	if h.mayRunHere(jc) {
 		h.counters.warmHit(jc)
 		return jc, nil
 	}
 	// Another isolate gets a context for w, if one has room. Closing this context leaves more room here.
-	iso := h.place(w, mode)
+	iso := h.chooseIsolate(w, mode)
 	if !jc.closed && (iso == nil || iso == jc.isolate) {
 		h.counters.warmHit(jc)
 		return jc, nil
@@ -49,7 +49,7 @@ func (h *heaps) reuse(w *workers.Worker, mode workers.Mode) (*jsContext, error) 
 		h.counters.discarded(jc, discardRoom)
 		h.dropContext(jc)
 	}
-	return h.settle(iso, w, mode)
+	return h.newContextIn(iso, w, mode)
 }
 
 // warm returns an idle context of that version on the thread, with the current values of its secrets, in an isolate
@@ -64,15 +64,15 @@ func (h *heaps) warm(w *workers.Worker, mode workers.Mode) *jsContext {
 	return nil
 }
 
-// place returns an isolate for a context of w. It prefers, in this order: an isolate of the owner with room; a new one,
-// if none must be closed for it; the one with the owner's context that was used longest ago, which it closes; a new one
-// for which it closes idle ones. It returns nil if all are busy.
-func (h *heaps) place(w *workers.Worker, mode workers.Mode) *isolate {
+// chooseIsolate returns an isolate for a context of w. It prefers, in this order: an isolate of the owner with room; a
+// new one, if none must be closed for it; the one with the owner's context that was used longest ago, which it closes;
+// a new one for which it closes idle ones. It returns nil if all are busy.
+func (h *heaps) chooseIsolate(w *workers.Worker, mode workers.Mode) *isolate {
 	own := h.own(w, mode)
-	if i := slices.IndexFunc(own, h.hasRoom); i >= 0 {
+	if i := slices.IndexFunc(own, h.mayAddContext); i >= 0 {
 		return own[i]
 	}
-	if h.vacant(w) {
+	if h.mayAddIsolate(w) {
 		return h.newIsolate(w, mode)
 	}
 	if jc := idlestContext(own); jc != nil {
@@ -80,11 +80,11 @@ func (h *heaps) place(w *workers.Worker, mode workers.Mode) *isolate {
 		h.dropContext(jc)
 		return jc.isolate
 	}
-	if h.room(w) {
+	if h.makeRoom(w) {
 		return h.newIsolate(w, mode)
 	}
 	for _, iso := range own {
-		if !iso.closed && h.thin(iso) && (h.hasRoom(iso) || h.collect(iso) && h.hasRoom(iso)) {
+		if !iso.closed && h.dropOlderHalf(iso) && (h.mayAddContext(iso) || h.collect(iso) && h.mayAddContext(iso)) {
 			return iso
 		}
 	}
@@ -99,10 +99,10 @@ func (h *heaps) own(w *workers.Worker, mode workers.Mode) []*isolate {
 	})
 }
 
-// settle makes a context in the isolate, or in the least crowded isolate if that is nil.
-func (h *heaps) settle(iso *isolate, w *workers.Worker, mode workers.Mode) (*jsContext, error) {
+// newContextIn makes a context in the isolate, or in the owner's smallest isolate if that is nil.
+func (h *heaps) newContextIn(iso *isolate, w *workers.Worker, mode workers.Mode) (*jsContext, error) {
 	if iso == nil {
-		iso = leastCrowded(h.own(w, mode), h.pool.cfg.ContextsPerIsolate)
+		iso = smallestIsolate(h.own(w, mode), h.pool.cfg.ContextsPerIsolate)
 	}
 	if iso == nil {
 		return nil, nil
@@ -110,32 +110,32 @@ func (h *heaps) settle(iso *isolate, w *workers.Worker, mode workers.Mode) (*jsC
 	return h.newContext(iso, w)
 }
 
-// hasRoom reports whether the isolate may have one more context.
-func (h *heaps) hasRoom(iso *isolate) bool {
+// mayAddContext reports whether the isolate may have one more context.
+func (h *heaps) mayAddContext(iso *isolate) bool {
 	if len(iso.contexts) >= h.pool.cfg.ContextsPerIsolate {
 		return false
 	}
 	if iso.unmeasured > 0 { // something has run in it since
-		h.look(iso, time.Now(), 0)
+		h.measure(iso, time.Now(), 0)
 	}
-	return len(iso.contexts) == 0 || iso.heap <= iso.crowd()
+	return len(iso.contexts) == 0 || iso.heap <= iso.othersLimit()
 }
 
-// stays reports whether the idle context may run where it is. If the other contexts seem to have too much, their
+// mayRunHere reports whether the idle context may run where it is. If the other contexts seem to have too much, their
 // garbage is collected before the run, so that the run does not pay for it.
-func (h *heaps) stays(jc *jsContext) bool {
+func (h *heaps) mayRunHere(jc *jsContext) bool {
 	iso := jc.isolate
-	h.lookBefore(jc)
-	if iso.mode == workers.Persistent || jc.others() <= iso.crowd() {
+	h.measureBefore(jc)
+	if iso.mode == workers.Persistent || jc.others() <= iso.othersLimit() {
 		return true
 	}
-	h.look(iso, time.Now(), 0)
-	return jc.others() <= iso.crowd() || h.collect(iso) && jc.others() <= iso.crowd()
+	h.measure(iso, time.Now(), 0)
+	return jc.others() <= iso.othersLimit() || h.collect(iso) && jc.others() <= iso.othersLimit()
 }
 
-// thin closes half of an isolate's idle contexts: those that were used longest ago. It returns false when there is
-// none, or when the isolate is too large.
-func (h *heaps) thin(iso *isolate) bool {
+// dropOlderHalf closes half of an isolate's idle contexts: those that were used longest ago. It returns false when
+// there is none, or when the isolate is too large.
+func (h *heaps) dropOlderHalf(iso *isolate) bool {
 	if iso.heap > mostCollected {
 		return false
 	}
@@ -153,7 +153,7 @@ func (h *heaps) thin(iso *isolate) bool {
 // another context in its place.
 func idlestContext(isolates []*isolate) (oldest *jsContext) {
 	for _, iso := range isolates {
-		if iso.heap > iso.crowd() {
+		if iso.heap > iso.othersLimit() {
 			continue
 		}
 		for _, jc := range iso.contexts {
@@ -165,9 +165,9 @@ func idlestContext(isolates []*isolate) (oldest *jsContext) {
 	return oldest
 }
 
-// leastCrowded returns the isolate for a context that has no room anywhere. So an owner at its share does not wait for
-// its own runs. A run in that isolate may have to run again. It returns nil if each isolate has most contexts.
-func leastCrowded(isolates []*isolate, most int) (least *isolate) {
+// smallestIsolate returns the isolate for a context that has no room anywhere. So an owner at its share does not wait
+// for its own runs. A run in that isolate may have to run again. It returns nil if each isolate has most contexts.
+func smallestIsolate(isolates []*isolate, most int) (least *isolate) {
 	for _, iso := range isolates {
 		if !iso.closed && len(iso.contexts) < most && (least == nil || iso.heap < least.heap) {
 			least = iso

@@ -10,9 +10,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// evens reports whether a tenant has at least an even share among the tenants that have isolates: of the thread's
-// isolates, of the process's isolates, or of the heap.
-func (h *heaps) evens(tenant string) bool {
+// hasEvenShare reports whether a tenant has at least an even share among the tenants that have isolates: of the
+// thread's isolates, of the process's isolates, or of the heap.
+func (h *heaps) hasEvenShare(tenant string) bool {
 	cfg := &h.pool.cfg
 	isolates, bytes := h.pool.use(tenant)
 	tenants := h.pool.tenants()
@@ -38,12 +38,12 @@ func (p *Pool) tenants() (most int64) {
 // evictFor closes an idle isolate of this thread to make room for one of tenant. A tenant that has its even share loses
 // one of its own, if it has an idle one.
 func (h *heaps) evictFor(tenant string) bool {
-	return h.evens(tenant) && h.send(idlest(nil, h.isolates[tenant])) || h.evictGreedy()
+	return h.hasEvenShare(tenant) && h.evictIsolate(idlest(nil, h.isolates[tenant])) || h.evictGreedy()
 }
 
 // evictAnyFor is like evictFor, but it may also close an isolate that no thread has.
 func (h *heaps) evictAnyFor(tenant string) bool {
-	return h.evens(tenant) && h.evictOf(tenant) || h.evictShared("") || h.evictGreedy()
+	return h.hasEvenShare(tenant) && h.evictOf(tenant) || h.evictShared("") || h.evictGreedy()
 }
 
 // evictGreedy closes the isolate that has been idle longest. It prefers tenants that have more than one isolate and at
@@ -56,7 +56,7 @@ func (h *heaps) evictGreedy() bool {
 			oldest = idlest(oldest, list)
 		}
 	}
-	return h.send(oldest) || h.evict()
+	return h.evictIsolate(oldest) || h.evictOldest()
 }
 
 // The heaps of all isolates of a process lie in one address range of 4 GB (V8's pointer compression cage). V8 ends the
@@ -68,18 +68,18 @@ const (
 	// freshHeap is the assumed size of a new isolate with a context from the snapshot. The isolate is measured after
 	// its first turns.
 	freshHeap = 3 << 20
-	// lookAfter is how long a turn must take for a heap to grow by an amount that matters. The isolate is measured
+	// measureAfter is how long a turn must take for a heap to grow by an amount that matters. The isolate is measured
 	// after such a turn.
-	lookAfter = 2 * time.Millisecond
-	// lookBetween is the same if the next turn belongs to another context. A measurement takes microseconds.
-	lookBetween = 200 * time.Microsecond
+	measureAfter = 2 * time.Millisecond
+	// measureBetween is the same if the next turn belongs to another context. A measurement takes microseconds.
+	measureBetween = 200 * time.Microsecond
 )
 
 // mostHeapMB is the largest budget for that many threads. It leaves room for the slack. It also assumes that each
 // thread may be in an isolate that is about to grow to its limit, and beyond it by as much as the other contexts in the
 // isolate may have.
 func mostHeapMB(threads int) int {
-	return max(cageMB-slackMB-threads*(workers.DefaultLimits.HeapMB+crowdBytes>>20), 512)
+	return max(cageMB-slackMB-threads*(workers.DefaultLimits.HeapMB+maxOthers>>20), 512)
 }
 
 // V8 has one table for the functions of all isolates of a process, and one range of addresses for their machine code.
@@ -156,9 +156,9 @@ func (p *Pool) charged() int64 {
 	return sum
 }
 
-// room makes sure that w may have one more isolate. It may close others: the owner's own if the owner has its share,
-// otherwise those that were idle longest. It returns false when all are in use. Then the attempt must wait.
-func (h *heaps) room(w *workers.Worker) bool {
+// makeRoom makes sure that w may have one more isolate. It may close others: the owner's own if the owner has its
+// share, otherwise those that were idle longest. It returns false when all are in use. Then the attempt must wait.
+func (h *heaps) makeRoom(w *workers.Worker) bool {
 	cfg, tenant := &h.pool.cfg, h.pool.policies.Tenant(w.Owner)
 	if h.count >= h.maxIsolates {
 		h.sweep()
@@ -182,8 +182,8 @@ func (h *heaps) room(w *workers.Worker) bool {
 	return h.count < h.maxIsolates || h.evictFor(tenant)
 }
 
-// vacant reports whether there is room for one more isolate of w without closing any.
-func (h *heaps) vacant(w *workers.Worker) bool {
+// mayAddIsolate reports whether there is room for one more isolate of w without closing any.
+func (h *heaps) mayAddIsolate(w *workers.Worker) bool {
 	cfg := &h.pool.cfg
 	n, bytes := h.pool.use(h.pool.policies.Tenant(w.Owner))
 	mostN, mostBytes := h.pool.share(w.Owner)
@@ -191,39 +191,39 @@ func (h *heaps) vacant(w *workers.Worker) bool {
 		int(h.pool.memory.live.Load()) < cfg.MaxIsolates-cfg.prewarmed() && h.pool.inUse()+freshHeap <= int64(cfg.HeapMB)<<20
 }
 
-// evict closes the isolate that has been idle longest. It takes isolates of persistent workers last.
-func (h *heaps) evict() bool {
+// evictOldest closes the isolate that has been idle longest. Isolates of persistent workers come last.
+func (h *heaps) evictOldest() bool {
 	var oldest *isolate
 	for _, list := range h.isolates {
 		oldest = idlest(oldest, list)
 	}
-	return h.send(oldest)
+	return h.evictIsolate(oldest)
 }
 
 // evictOf closes the longest idle isolate of one tenant.
 func (h *heaps) evictOf(tenant string) bool {
-	return h.evictShared(tenant) || h.send(idlest(nil, h.isolates[tenant]))
+	return h.evictShared(tenant) || h.evictIsolate(idlest(nil, h.isolates[tenant]))
 }
 
 // idlest returns the isolate to close first: oldest, or one in the list in which nothing runs.
 func idlest(oldest *isolate, list []*isolate) *isolate {
 	for _, iso := range list {
-		if iso.busy == 0 && !iso.away && (oldest == nil || iso.goesBefore(oldest)) {
+		if iso.busy == 0 && !iso.away && (oldest == nil || iso.evictedBefore(oldest)) {
 			oldest = iso
 		}
 	}
 	return oldest
 }
 
-func (iso *isolate) goesBefore(other *isolate) bool {
+func (iso *isolate) evictedBefore(other *isolate) bool {
 	if a, b := iso.mode == workers.Persistent, other.mode == workers.Persistent; a != b {
 		return b
 	}
 	return iso.used.Before(other.used)
 }
 
-// send closes an idle isolate to make room.
-func (h *heaps) send(iso *isolate) bool {
+// evictIsolate closes an idle isolate to make room. It returns false if iso is nil.
+func (h *heaps) evictIsolate(iso *isolate) bool {
 	if iso == nil {
 		return false
 	}
@@ -233,9 +233,9 @@ func (h *heaps) send(iso *isolate) bool {
 	return true
 }
 
-// relieve brings the heaps of the process below the budget after one has grown. It closes idle isolates of this thread.
-// Then it ends what runs in the largest isolate of the owner that has most. Called between turns only.
-func (h *heaps) relieve() {
+// enforceBudget brings the heaps of the process below the budget after one has grown. It closes idle isolates of this
+// thread. Then it ends what runs in the largest isolate of the owner that has most. Called between turns only.
+func (h *heaps) enforceBudget() {
 	going := int64(0) // bytes held for runs that were ended here; other goroutines free them
 	for h.grown && h.pool.inUse()-going > int64(h.pool.cfg.HeapMB)<<20 {
 		if h.evictShared("") || h.evictGreedy() {
@@ -243,10 +243,10 @@ func (h *heaps) relieve() {
 		}
 		iso := h.largest()
 		if iso == nil || h.pool.inUse()/max(1, h.pool.memory.live.Load()) > iso.size() {
-			break // other threads have more: they act
+			break // other threads have more: they evict
 		}
 		going += iso.size() - iso.charged
-		h.expel(iso)
+		h.killIsolate(iso)
 	}
 	h.grown = false
 }
@@ -269,8 +269,8 @@ func (h *heaps) largest() (most *isolate) {
 	return most
 }
 
-// expel closes an isolate, and ends what runs in it, because the process has too little memory.
-func (h *heaps) expel(iso *isolate) {
+// killIsolate closes an isolate, and ends what runs in it, because the process has too little memory.
+func (h *heaps) killIsolate(iso *isolate) {
 	h.counters.kills.inc(string(events.ReasonMemory))
 	message := fmt.Sprintf("the heaps of the process have passed %d MB, and this one of %d MB was the largest of the owner that had most",
 		h.pool.cfg.HeapMB, iso.heap>>20)

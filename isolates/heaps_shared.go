@@ -30,7 +30,7 @@ func (h *heaps) borrow(w *workers.Worker) {
 	}
 	iso := c.remove(i)
 	c.mu.Unlock()
-	h.take(iso)
+	h.addIsolate(iso)
 	h.lent = append(h.lent, iso) // given back if it is not used
 }
 
@@ -45,7 +45,7 @@ func (c *sharedPool) find(tenant string, w *workers.Worker, heapMB, most int) in
 		if slices.ContainsFunc(iso.contexts, func(jc *jsContext) bool { return jc.warm(w) }) {
 			return i
 		}
-		if fits < 0 && iso.heapMB == heapMB && len(iso.contexts) < most && iso.heap <= iso.crowd() {
+		if fits < 0 && iso.heapMB == heapMB && len(iso.contexts) < most && iso.heap <= iso.othersLimit() {
 			fits = i
 		}
 	}
@@ -64,7 +64,7 @@ func (h *heaps) borrowAll(tenant string) {
 	}
 	c.mu.Unlock()
 	for _, iso := range list {
-		h.take(iso)
+		h.addIsolate(iso)
 	}
 	h.lent = append(h.lent, list...)
 }
@@ -95,7 +95,7 @@ func (h *heaps) giveBack() {
 	}
 	clear(h.lent)
 	h.lent = h.lent[:0]
-	h.pool.wakeHungry()
+	h.pool.wakeWaiting()
 }
 
 // evictShared closes the shared isolate that has been idle longest. If tenant is not "", it considers only isolates of
@@ -110,13 +110,13 @@ func (h *heaps) evictShared(tenant string) bool {
 	}
 	iso := c.remove(i)
 	c.mu.Unlock()
-	h.take(iso)
+	h.addIsolate(iso)
 	h.counters.evicted(iso)
 	h.dropIsolate(iso)
 	return true
 }
 
-// close frees the idle isolates. No thread runs any more.
+// close frees the idle isolates. All threads have ended.
 func (c *sharedPool) close() {
 	for _, iso := range c.idle {
 		for _, jc := range iso.contexts {

@@ -50,9 +50,9 @@ func (p *Pool) drop(r *run, n int) { p.holdings.add(p, r, -int64(n)) }
 
 func (h *holdings) add(p *Pool, r *run, n int64) {
 	h.mu.Lock()
-	total, tell := h.count(r, n)
+	total, changed := h.count(r, n)
 	h.mu.Unlock()
-	if tell && p.cfg.Held != nil {
+	if changed && p.cfg.Held != nil {
 		p.cfg.Held(total)
 	}
 }
@@ -81,10 +81,10 @@ func (h *holdings) count(r *run, n int64) (total int64, much bool) {
 // calls that would uncount its bytes are never done. Any goroutine may call it.
 func (h *holdings) forget(p *Pool, r *run) {
 	h.mu.Lock()
-	total, tell := h.count(r, -r.held.Load())
+	total, changed := h.count(r, -r.held.Load())
 	r.forgotten = true
 	h.mu.Unlock()
-	if tell && p.cfg.Held != nil {
+	if changed && p.cfg.Held != nil {
 		p.cfg.Held(total)
 	}
 }

@@ -12,12 +12,12 @@ type inbox struct {
 	wake  chan struct{} // capacity 1: the thread has something to do
 	asked atomic.Bool   // the Source expects a call of Next
 
-	mu        sync.Mutex
-	calls     []queuedCall         // a call without a run is for the thread itself
-	adopted   []*lifecycle.Attempt // from other threads, of persistent workers whose context is here
-	refuses   bool                 // it takes no more attempts
-	comebacks []comeback           // turns that were away and have ended
-	closed    bool                 // it takes no more comebacks
+	mu       sync.Mutex
+	calls    []queuedCall         // a call without a run is for the thread itself
+	adopted  []*lifecycle.Attempt // from other threads, of persistent workers whose context is here
+	refuses  bool                 // it takes no more attempts
+	returned []returnedTurn       // turns that were away and have ended
+	closed   bool                 // it takes no more returned turns
 }
 
 // nudge wakes the thread.
@@ -48,33 +48,33 @@ func (b *inbox) adopt(a *lifecycle.Attempt) bool {
 	return true
 }
 
-// comeBack adds a turn that was away. It returns false when the thread has ended.
-func (b *inbox) comeBack(x comeback) bool {
+// addReturned adds a turn that was away. It returns false when the thread has ended.
+func (b *inbox) addReturned(x returnedTurn) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return false
 	}
-	b.comebacks = append(b.comebacks, x)
+	b.returned = append(b.returned, x)
 	b.nudge()
 	return true
 }
 
 // take empties the inbox. It adds the attempts to waiting. Only the thread calls it.
-func (b *inbox) take(waiting *[]*lifecycle.Attempt) (calls []queuedCall, adopted int, comebacks []comeback) {
+func (b *inbox) take(waiting *[]*lifecycle.Attempt) (calls []queuedCall, adopted int, returned []returnedTurn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	calls, adopted, comebacks = b.calls, len(b.adopted), b.comebacks
+	calls, adopted, returned = b.calls, len(b.adopted), b.returned
 	*waiting = append(*waiting, b.adopted...) // with the lock held: Pool.replace reads both
-	b.calls, b.adopted, b.comebacks = nil, nil, nil
-	return calls, adopted, comebacks
+	b.calls, b.adopted, b.returned = nil, nil, nil
+	return calls, adopted, returned
 }
 
 // full reports whether it has anything.
 func (b *inbox) full() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.calls)+len(b.adopted)+len(b.comebacks) > 0
+	return len(b.calls)+len(b.adopted)+len(b.returned) > 0
 }
 
 // refuse stops the adoption of attempts, and returns those that the thread has not taken.
@@ -95,11 +95,11 @@ func (b *inbox) lost() []queuedCall {
 }
 
 // close returns the turns that the thread has not taken. Turns that come back later free their isolates themselves.
-func (b *inbox) close() []comeback {
+func (b *inbox) close() []returnedTurn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	late := b.comebacks
-	b.comebacks = nil
+	late := b.returned
+	b.returned = nil
 	return late
 }

@@ -11,6 +11,10 @@ import (
 )
 
 // isolate is a V8 heap of one tenant: an owner, or a group of owners. One thread owns it at a time.
+//
+// busy is the number of runs in all its contexts. The sizes of the contexts add up to at most heap: measure changes
+// them together. charged is what counts for the budget of the process: charges.of its heap, functions and machine code.
+// While the isolate is away, its contexts stay in it, but no thread enters them.
 type isolate struct {
 	v8       *v8x.Isolate
 	tenant   string
@@ -21,7 +25,7 @@ type isolate struct {
 	used     time.Time
 	rest     rest // since then
 	closed   bool
-	away     bool           // a turn in it runs beside the thread: no thread may enter it
+	away     bool           // a turn in it has left the thread and still runs: no thread may enter it
 	later    []queuedCall   // queued calls that wait until it is back
 	lost     bool           // V8 does not end that turn: it was given up
 	dead     []*v8x.Context // its contexts when it was lost, to be closed if it comes back
@@ -39,19 +43,20 @@ type isolate struct {
 	setToOthers int64         // the size of others that was last passed to V8
 }
 
-// crowd bounds what all contexts but one in the isolate may have.
-func (iso *isolate) crowd() int64 { return min(crowdBytes, int64(iso.heapMB)<<20/4) }
+// othersLimit bounds what all contexts but one in the isolate may have.
+func (iso *isolate) othersLimit() int64 { return min(maxOthers, int64(iso.heapMB)<<20/4) }
 
 // setOthers passes the size of the other contexts in the isolate to V8, before jc is entered.
 func (iso *isolate) setOthers(jc *jsContext) {
-	others := min((jc.others()+othersStep-1)&^(othersStep-1), iso.crowd())
+	others := min((jc.others()+othersStep-1)&^(othersStep-1), iso.othersLimit())
 	if others != iso.setToOthers {
 		iso.setToOthers = others
 		iso.v8.SetOthers(uint64(others))
 	}
 }
 
-// jsContext is a context with one worker's module in it. Between events it is idle and warm.
+// jsContext is a context with one worker's module in it. Between events it is idle and warm. Once it is outdated no
+// event begins in it. It is closed only when it has no runs.
 type jsContext struct {
 	isolate   *isolate
 	worker    *workers.Worker

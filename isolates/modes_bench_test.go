@@ -14,8 +14,8 @@ const echoJSON = `export default { async fetch(request) { const x = await reques
 
 const echoBody = `{"id":1,"user":{"name":"Ada Lovelace","email":"ada@example.test","roles":["admin","ops"]}}`
 
-// crowd returns one worker for each of that many owners.
-func crowd(owners int, mode workers.Mode, code string) []*workers.Worker {
+// eachOwner returns one worker for each of that many owners.
+func eachOwner(owners int, mode workers.Mode, code string) []*workers.Worker {
 	list := make([]*workers.Worker, owners)
 	for i := range list {
 		list[i] = worker("w", code)
@@ -54,7 +54,7 @@ func BenchmarkModes(b *testing.B) {
 	for _, mode := range workers.Modes {
 		b.Run(string(mode), func(b *testing.B) {
 			p := newBench(b)
-			list := crowd(1, mode, echoJSON)
+			list := eachOwner(1, mode, echoJSON)
 			rush(b, p, list, 100, 64, 1, echoBody)
 			const batch = 64
 			b.ResetTimer()
@@ -80,7 +80,7 @@ func BenchmarkContention(b *testing.B) {
 				for _, mode := range []workers.Mode{workers.Pinned, workers.Shared} {
 					b.Run(fmt.Sprintf("%s/owners=%d/threads=%d/%s", kind, owners, threads, mode), func(b *testing.B) {
 						p := newBench(b, func(c *Config) { c.Threads = threads })
-						list := crowd(owners, mode, work[kind])
+						list := eachOwner(owners, mode, work[kind])
 						rush(b, p, list, 20*owners, 64, 1, echoBody)
 						const batch = 256
 						b.ResetTimer()
@@ -102,7 +102,7 @@ func BenchmarkIsolates(b *testing.B) {
 		for _, runs := range []int{1, 8} {
 			b.Run(fmt.Sprintf("isolates=%d/runs=%d", n, runs), func(b *testing.B) {
 				p := newBench(b, func(c *Config) { c.MaxIsolates = 600 })
-				list := crowd(n, workers.Pinned, echoJSON)
+				list := eachOwner(n, workers.Pinned, echoJSON)
 				rush(b, p, list, 4*n*runs, 16, runs, echoBody)
 				const batch = 1000
 				b.ResetTimer()

@@ -25,23 +25,23 @@ import (
 
 // Pool is the pinned threads of a process.
 type Pool struct {
-	cfg       Config
-	source    Source
-	host      Host
-	checks    bool // the pool belongs to a Checker
-	stacks    stacks.Maps
-	calls     hostcalls.Process
-	holdings  holdings
-	metrics   *metrics
-	dog       watchdog
-	code      *codecache.Cache
-	prewarmed *prewarm.Set
-	affinity  affinity
-	budgets   owners.Budgets
-	memory    poolMemory
-	shared    sharedPool
-	policies  owners.Policies
-	hungry    atomic.Uint64 // threads with attempts that wait for room, a bit each
+	cfg            Config
+	source         Source
+	host           Host
+	checks         bool // the pool belongs to a Checker
+	stacks         stacks.Maps
+	calls          hostcalls.Process
+	holdings       holdings
+	metrics        *metrics
+	dog            watchdog
+	code           *codecache.Cache
+	prewarmed      *prewarm.Set
+	affinity       affinity
+	budgets        owners.Budgets
+	memory         poolMemory
+	shared         sharedPool
+	policies       owners.Policies
+	waitingThreads atomic.Uint64 // threads with attempts that wait for room, a bit each
 
 	threads []atomic.Pointer[thread] // replaced when V8 parks one
 
@@ -122,11 +122,11 @@ func (p *Pool) Open() error {
 
 func (p *Pool) start(t *thread) {
 	p.end.threads.Add(1)
-	p.carry(t)
+	p.startThread(t)
 }
 
-// carry lets a new goroutine, and so another OS thread, run as t from now on.
-func (p *Pool) carry(t *thread) {
+// startThread lets a new goroutine, and so another OS thread, run as t from now on.
+func (p *Pool) startThread(t *thread) {
 	go func() {
 		t.loop(p.end.stop)
 		if !t.lost.Load() {
@@ -194,37 +194,38 @@ func (p *Pool) look(now time.Time) {
 	for i := range p.threads {
 		t := p.threads[i].Load()
 		if slices.Contains(parked, t.watch.pinned()) && t.lost.CompareAndSwap(false, true) {
-			guilty := t.watch.parked()
+			cause := t.watch.parked()
 			p.losses.parked.Add(1)
-			p.reportLost(guilty)
-			p.replace(t, guilty)
+			p.reportLost(cause)
+			p.replace(t, cause)
 			continue
 		}
 		if closing {
 			t.watch.kill(stopped)
 		}
-		t.watch.look(now)
-		switch t.watch.stays(now, p.losses.lostAfter) {
-		case staysForGood:
-			if lose(p, t) {
+		t.watch.check(now)
+		switch t.watch.stay(now, p.losses.lostAfter) {
+		case stayForever:
+			if replaceLost(p, t) {
 				continue
 			}
-		case overstays:
+		case stayLong:
 			if overstay(p, t) {
 				continue
 			}
 		}
 		p.yield(t, now)
 	}
-	p.away.list = slices.DeleteFunc(p.away.list, func(a awayTurn) bool { return p.lookAway(a, now, parked) })
-	decide(p)
+	p.away.list = slices.DeleteFunc(p.away.list, func(a awayTurn) bool { return p.checkAway(a, now, parked) })
+	decideRunaways(p)
 	p.losses.runaways.throttle(now)
 }
 
-// lose replaces a thread whose turn stays for good. It returns false when the turn has just ended. Watchdog only.
-func lose(p *Pool, t *thread) bool {
-	guilty := t.watch.giveUp(&t.lost)
-	if guilty == nil {
+// replaceLost replaces a thread whose turn stays in V8 forever. It returns false when the turn has just ended. Watchdog
+// only.
+func replaceLost(p *Pool, t *thread) bool {
+	cause := t.watch.giveUp(&t.lost)
+	if cause == nil {
 		return false
 	}
 	p.losses.ranAway.Add(1)
@@ -232,17 +233,17 @@ func lose(p *Pool, t *thread) bool {
 	if p.losses.onRunaway != nil {
 		p.losses.onRunaway(t)
 	}
-	p.reportLost(guilty) // first: who gets the reply may send the next event at once
-	p.replace(t, guilty)
+	p.reportLost(cause) // first: the client that gets the reply may send the next event at once
+	p.replace(t, cause)
 	return true
 }
 
-// wakeHungry notifies the threads whose attempts wait for room.
-func (p *Pool) wakeHungry() {
-	if p.hungry.Load() == 0 {
+// wakeWaiting notifies the threads whose attempts wait for room.
+func (p *Pool) wakeWaiting() {
+	if p.waitingThreads.Load() == 0 {
 		return
 	}
-	set := p.hungry.Swap(0)
+	set := p.waitingThreads.Swap(0)
 	for i := range p.threads {
 		if set&(1<<i) != 0 {
 			p.threads[i].Load().post(func(t *thread) { t.heaps.freed = true })
@@ -261,7 +262,7 @@ func (p *Pool) closing() bool {
 
 // replace gives up a parked or runaway thread, and puts a new one in its place. The goroutine of t is in V8, so the
 // watchdog may read the state of t. When that goroutine comes back, it waits until replace is done, and ends (abandon).
-func (p *Pool) replace(t *thread, guilty *culprit) {
+func (p *Pool) replace(t *thread, cause *lossCause) {
 	defer close(t.replaced)
 	reports := t.out.reports
 	n := newThread(p, t.index)
@@ -273,11 +274,11 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 			continue
 		}
 		e := lifecycle.End{Interrupted: true, Started: r.begun}
-		if r == guilty.run && guilty.why.Reason != stopped {
-			n.heaps.counters.kills.inc(string(guilty.why.Reason))
-			e = lifecycle.End{Started: true, Failure: guilty.why, Lost: true}
+		if r == cause.run && cause.why.Reason != stopped {
+			n.heaps.counters.kills.inc(string(cause.why.Reason))
+			e = lifecycle.End{Started: true, Failure: cause.why, Lost: true}
 			if r.replied { // the reply stands
-				e.Failure, r.failure = nil, guilty.why
+				e.Failure, r.failure = nil, cause.why
 				if !r.body.waits() {
 					p.metrics.waitUntilCut.Inc()
 				}
@@ -306,12 +307,12 @@ func (p *Pool) replace(t *thread, guilty *culprit) {
 }
 
 // reportLost reports to the Source which worker's code cost a thread.
-func (p *Pool) reportLost(guilty *culprit) {
-	r := guilty.run
+func (p *Pool) reportLost(cause *lossCause) {
+	r := cause.run
 	switch {
-	case r == nil || guilty.why.Reason == stopped:
+	case r == nil || cause.why.Reason == stopped:
 	case r.betweenEvents:
-		p.source.Lost(r.attempt.Worker, guilty.turn)
+		p.source.Lost(r.attempt.Worker, cause.turn)
 	case r.attempt.Event != nil: // a Checker has no owner yet
 		p.source.Lost(r.attempt.Worker, r.start)
 	}

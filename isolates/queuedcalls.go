@@ -26,17 +26,17 @@ type queuedCall struct {
 	do    func()  // makes the call
 }
 
-// tenant is an owner that has queued calls on a thread, or that had some and is in debt.
-type tenant struct {
+// ownerCalls are the queued calls of an owner on a thread. An owner without calls is kept while it is in debt.
+type ownerCalls struct {
 	owner  string
 	list   []queuedCall
 	first  int // index in list of the first queued call that is not done yet
 	credit time.Duration
 }
 
-func (o *tenant) n() int { return len(o.list) - o.first }
+func (o *ownerCalls) n() int { return len(o.list) - o.first }
 
-func (o *tenant) pop() queuedCall {
+func (o *ownerCalls) pop() queuedCall {
 	c := o.list[o.first]
 	o.list[o.first] = queuedCall{}
 	if o.first++; o.first == len(o.list) {
@@ -55,10 +55,10 @@ func (o *tenant) pop() queuedCall {
 // not visit, and serves newcomers first. Here a round visits all owners, is interrupted for new events, and an owner is
 // known only while it has calls or a debt.
 type queuedCalls struct {
-	of   map[string]*tenant
-	ring []*tenant
-	at   int     // index in ring of the owner to serve next
-	idle *tenant // kept for reuse
+	of   map[string]*ownerCalls
+	ring []*ownerCalls
+	at   int         // index in ring of the owner to serve next
+	idle *ownerCalls // kept for reuse
 }
 
 func (c *queuedCalls) add(x queuedCall) {
@@ -66,11 +66,11 @@ func (c *queuedCalls) add(x queuedCall) {
 	o := c.of[owner]
 	if o == nil {
 		if o, c.idle = c.idle, nil; o == nil {
-			o = &tenant{}
+			o = &ownerCalls{}
 		}
 		o.owner, o.credit = owner, 0
 		if c.of == nil {
-			c.of = map[string]*tenant{}
+			c.of = map[string]*ownerCalls{}
 		}
 		c.of[owner] = o
 		c.ring = append(c.ring, o)
@@ -80,7 +80,7 @@ func (c *queuedCalls) add(x queuedCall) {
 
 // wait reports whether there are queued calls.
 func (c *queuedCalls) wait() bool {
-	return slices.ContainsFunc(c.ring, func(o *tenant) bool { return o.n() > 0 })
+	return slices.ContainsFunc(c.ring, func(o *ownerCalls) bool { return o.n() > 0 })
 }
 
 // forget removes the owner at index i of the ring.
@@ -91,9 +91,9 @@ func (c *queuedCalls) forget(i int) {
 	c.idle = o
 }
 
-// forward reduces all debts until an owner with queued calls has none. It is called when there is nothing else to do.
-// It returns false when no owner has queued calls.
-func (c *queuedCalls) forward() bool {
+// forgiveDebts reduces all debts until an owner with queued calls has none. It is called when there is nothing else to
+// do. It returns false when no owner has queued calls.
+func (c *queuedCalls) forgiveDebts() bool {
 	least := time.Duration(1)
 	for i := 0; i < len(c.ring); {
 		o := c.ring[i]

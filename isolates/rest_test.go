@@ -37,7 +37,7 @@ func TestIsolatesAtRestGiveBackMemory(t *testing.T) {
 		th.post(func(t *thread) {
 			for _, isolates := range t.heaps.isolates {
 				for _, iso := range isolates {
-					t.heaps.look(iso, time.Now(), 0)
+					t.heaps.measure(iso, time.Now(), 0)
 				}
 			}
 			answer <- b.pool.charged()

@@ -41,7 +41,7 @@ type run struct {
 	logged int                             // bytes of output so far
 
 	held      atomic.Int64 // bytes that Go holds for it (Pool.hold)
-	forgotten bool         // nothing is counted for it any more; by holdings.mu
+	forgotten bool         // nothing more is counted for it; guarded by holdings.mu
 
 	end lifecycle.End // how it ended, or what is known of that so far
 }
@@ -53,8 +53,8 @@ const noTimer = -1
 // a reader cannot.
 func (r *run) waits() bool { return len(r.timers) > 0 || r.calls.Wait() || r.body.waits() }
 
-// mayGoOn reports whether the run can still end by itself. In a persistent context another event may cause that.
-func (r *run) mayGoOn() bool {
+// canEnd reports whether the run can still end by itself. In a persistent context another event may cause that.
+func (r *run) canEnd() bool {
 	if l := r.context.life; l != nil {
 		return r.context.loaded || r.waits() || l.betweenEvents.waits()
 	}
@@ -131,8 +131,8 @@ func (r caller) CPULeft() time.Duration { return r.cpuLeft }
 // Closed implements hostcalls.Run.
 func (r caller) Closed() bool { return r.context.closed }
 
-// MayGoOn implements hostcalls.Run.
-func (r caller) MayGoOn() bool { return r.mayGoOn() }
+// CanEnd implements hostcalls.Run.
+func (r caller) CanEnd() bool { return r.canEnd() }
 
 // BetweenEvents implements hostcalls.Run.
 func (r caller) BetweenEvents() bool { return r.betweenEvents }
@@ -157,4 +157,4 @@ func (r caller) Calling(is, edge bool) {
 }
 
 // SocketGone implements hostcalls.Run. The context may be idle now.
-func (r caller) SocketGone() { r.thread.persistents.touch(r.context) }
+func (r caller) SocketGone() { r.thread.persistents.markChanged(r.context) }

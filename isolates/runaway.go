@@ -21,8 +21,8 @@ import (
 // Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1). Only CPU time that the thread has used since the kill tells
 // them apart. A thread that the system does not run uses none (docs/development/adr/0050).
 const (
-	// overstaysAfter is the CPU time after a kill from which a turn overstays: it goes away, whether others wait or not,
-	// and its owner starts nothing until it is over.
+	// overstaysAfter is the CPU time after a kill from which a turn overstays: it goes away, whether others wait or
+	// not, and its owner starts nothing until it is over.
 	overstaysAfter = 150 * time.Millisecond
 	// lostAfter is the CPU time after a kill from which the thread counts as lost. All work of V8 that ends within the
 	// limits of memory takes less.
@@ -33,21 +33,21 @@ const (
 	asleepChecks = 200
 )
 
-// stay says how long a killed turn has stayed in V8.
-type stay uint8
+// turnStay says how long a killed turn has stayed in V8.
+type turnStay uint8
 
 const (
-	brief        stay = iota // or it is not killed
-	overstays                // longer than most work of V8
-	staysForGood             // longer than all work of V8 that ends
+	stayShort   turnStay = iota // or it is not killed
+	stayLong                    // longer than most work of V8
+	stayForever                 // longer than all work of V8 that ends
 )
 
-// stays returns how long the turn has stayed after its kill. last is lostAfter, except in tests. Watchdog only.
-func (w *watch) stays(now time.Time, last time.Duration) stay {
+// stay returns how long the turn has stayed after its kill. last is lostAfter, except in tests. Watchdog only.
+func (w *watch) stay(now time.Time, last time.Duration) turnStay {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.isolate == nil || w.grace == 0 {
-		return brief
+		return stayShort
 	}
 	if guard.NativeWork.Off() {
 		last = overstaysAfter
@@ -60,11 +60,11 @@ func (w *watch) stays(now time.Time, last time.Duration) stay {
 	}
 	switch {
 	case used > last, used > overstaysAfter && w.killed == stopped, w.asleep > asleepChecks:
-		return staysForGood
+		return stayForever
 	case used > overstaysAfter:
-		return overstays
+		return stayLong
 	}
-	return brief
+	return stayShort
 }
 
 // sleeps reports whether a thread waits for something, and not for a processor.
@@ -77,9 +77,9 @@ func sleeps(tid int) bool {
 	return len(state) > 0 && state[0] == 'S'
 }
 
-// giveUp returns the culprit, once, and sets lost, if the turn is still in V8. From then on the watchdog owns the
+// giveUp returns the cause, once, and sets lost, if the turn is still in V8. From then on the watchdog owns the
 // thread's state. The thread checks lost before it touches anything, and waits until it is replaced.
-func (w *watch) giveUp(lost *atomic.Bool) *culprit {
+func (w *watch) giveUp(lost *atomic.Bool) *lossCause {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.isolate == nil || w.grace == 0 || !lost.CompareAndSwap(false, true) {
@@ -87,28 +87,28 @@ func (w *watch) giveUp(lost *atomic.Bool) *culprit {
 	}
 	switch {
 	case w.killed == stopped:
-		return &culprit{w.run, w.start, &events.Failure{Reason: stopped}}
+		return &lossCause{w.run, w.start, &events.Failure{Reason: stopped}}
 	case w.isolate.Flags()&v8x.HeapLimit != 0:
-		return &culprit{w.run, w.start, w.run.memoryFailure()}
+		return &lossCause{w.run, w.start, w.run.memoryFailure()}
 	case w.killed == events.ReasonTimeout:
-		return &culprit{w.run, w.start, w.run.wallFailure()}
+		return &lossCause{w.run, w.start, w.run.wallFailure()}
 	}
-	return &culprit{w.run, w.start, w.run.cpuFailure()}
+	return &lossCause{w.run, w.start, w.run.cpuFailure()}
 }
 
-// culprit is the run for which a thread was in V8 when it was lost, and the failure. run is nil if the thread was in V8
-// for no run.
-type culprit struct {
+// lossCause is the run for which a thread was in V8 when it was lost, and the failure. run is nil if the thread was in
+// V8 for no run.
+type lossCause struct {
 	run  *run
 	turn time.Time // when that turn began
 	why  *events.Failure
 }
 
-// parked returns the culprit of a thread that V8 has parked.
-func (w *watch) parked() *culprit {
+// parked returns the cause of the loss of a thread that V8 has parked.
+func (w *watch) parked() *lossCause {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return &culprit{w.run, w.start, parkedFailure()}
+	return &lossCause{w.run, w.start, parkedFailure()}
 }
 
 // overstay frees the thread of a turn that overstays. It returns true when the thread was replaced. Watchdog only.
@@ -118,46 +118,47 @@ func overstay(p *Pool, t *thread) (replaced bool) {
 	turn, fixed := w.turn, w.fixed
 	w.mu.Unlock()
 	if !fixed {
-		p.part(t, w, turn)
+		p.sendAway(t, w, turn)
 		return false
 	}
-	// The thread is in the middle of something else, for which the turn has to end. Whether it is lost is decided later.
-	guilty := w.giveUp(&t.lost)
-	if guilty == nil {
+	// The thread is in the middle of something else, for which the turn has to end. Whether it is lost is decided
+	// later.
+	cause := w.giveUp(&t.lost)
+	if cause == nil {
 		return false
 	}
-	holdOwner(p, w, guilty.run)
+	holdOwner(p, w, cause.run)
 	p.losses.ranAway.Add(1)
-	p.losses.runaways.add(w, guilty)
-	p.replace(t, guilty)
+	p.losses.runaways.add(w, cause)
+	p.replace(t, cause)
 	return true
 }
 
-// holdOwner tells the source, once for a turn, that a turn of r overstays.
+// holdOwner notifies the source, once for a turn, that a turn of r overstays.
 func holdOwner(p *Pool, w *watch, r *run) {
-	if r == nil || w.holds || guard.CrashSuspects.Off() {
+	if r == nil || w.ownerHeld || guard.CrashSuspects.Off() {
 		return
 	}
-	w.holds = true
+	w.ownerHeld = true
 	p.source.Overstays(r.attempt.Worker, true)
 }
 
-// releaseOwner tells the source that a turn of r that overstayed is over, or that its thread is lost.
+// releaseOwner notifies the source that a turn of r that overstayed is over, or that its thread is lost.
 func releaseOwner(p *Pool, w *watch, r *run) {
-	if w.holds {
-		w.holds = false
+	if w.ownerHeld {
+		w.ownerHeld = false
 		p.source.Overstays(r.attempt.Worker, false)
 	}
 }
 
-// decide is called each round about threads that were replaced while their turns overstayed: they are back, or they are
-// lost. Watchdog only.
-func decide(p *Pool) {
+// decideRunaways is called each round about threads that were replaced while their turns overstayed: they are back, or
+// they are lost. Watchdog only.
+func decideRunaways(p *Pool) {
 	for _, x := range p.losses.runaways.undecided(p.losses.lostAfter - overstaysAfter) {
 		if !x.came {
-			p.reportLost(x.guilty)
+			p.reportLost(x.cause)
 		}
-		releaseOwner(p, x.watch, x.guilty.run)
+		releaseOwner(p, x.watch, x.cause.run)
 	}
 }
 
@@ -196,14 +197,14 @@ type runaway struct {
 	*watch
 	tid int
 	cpu time.Duration // of the thread when it became a runaway
-	// guilty is who the thread is lost to, if it does not come back soon; nil = that was reported.
-	guilty *culprit
-	came   bool // it came back before that was known
+	// cause is reported if the thread does not come back soon; nil = it was reported.
+	cause *lossCause
+	came  bool // it came back before that was known
 }
 
-// add records a runaway thread and lowers its priority. undecided is its culprit if it may come back soon, or nil.
+// add records a runaway thread and lowers its priority. undecided is the cause if it may come back soon, or nil.
 // Watchdog only.
-func (s *runaways) add(w *watch, undecided *culprit) {
+func (s *runaways) add(w *watch, undecided *lossCause) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tid := w.pinned()
@@ -217,7 +218,7 @@ func (s *runaways) add(w *watch, undecided *culprit) {
 	}
 }
 
-// undecided returns the runaways of which it is known since the last call whether they come back soon: those that are
+// undecided returns the runaways that were decided since the last call: those that are
 // back, and those that have used that much CPU time. Watchdog only.
 func (s *runaways) undecided(most time.Duration) (known []runaway) {
 	s.mu.Lock()

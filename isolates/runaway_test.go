@@ -74,7 +74,7 @@ func TestThreadThatV8DoesNotLetGoIsReplaced(t *testing.T) {
 	awaitRunaways(t, b.pool)
 }
 
-// V8 may end a turn just when its thread is given up. The culprit is still known, and nothing is counted twice.
+// V8 may end a turn just when its thread is given up. The cause is still known, and nothing is counted twice.
 func TestThreadThatComesBackWhileItIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -161,16 +161,16 @@ func TestThreadThatGetsNoProcessorIsNotLost(t *testing.T) {
 	w.isolate, w.killed, w.grace = &v8x.Isolate{}, events.ReasonCPU, 1
 	w.killedAt, w.killCPU = time.Now(), threadCPU(w.tid)+time.Hour // it uses none from here on
 	for range 3 * asleepChecks {
-		require.Equal(t, brief, w.stays(w.killedAt.Add(time.Hour), lostAfter))
+		require.Equal(t, stayShort, w.stay(w.killedAt.Add(time.Hour), lostAfter))
 	}
 	w.killCPU = threadCPU(w.tid)
 	for threadCPU(w.tid) < w.killCPU+overstaysAfter+10*time.Millisecond { // a loop that nothing stops
 		continue
 	}
-	require.Equal(t, overstays, w.stays(w.killedAt, lostAfter), "whatever the time")
-	require.Equal(t, staysForGood, w.stays(w.killedAt, overstaysAfter))
+	require.Equal(t, stayLong, w.stay(w.killedAt, lostAfter), "whatever the time")
+	require.Equal(t, stayForever, w.stay(w.killedAt, overstaysAfter))
 	w.killed = stopped
-	require.Equal(t, staysForGood, w.stays(w.killedAt, lostAfter), "the pool closes")
+	require.Equal(t, stayForever, w.stay(w.killedAt, lostAfter), "the pool closes")
 	w.killed = events.ReasonCPU
 	var lost atomic.Bool
 	w.run = &run{}
@@ -190,9 +190,9 @@ func TestThreadThatGetsNoProcessorIsNotLost(t *testing.T) {
 	sleeper.pin(<-asleep)
 	sleeper.isolate, sleeper.killed, sleeper.grace = &v8x.Isolate{}, events.ReasonCPU, 1
 	sleeper.killedAt, sleeper.killCPU = time.Now(), threadCPU(sleeper.tid)
-	require.Equal(t, brief, sleeper.stays(sleeper.killedAt.Add(asleepAfter), lostAfter))
+	require.Equal(t, stayShort, sleeper.stay(sleeper.killedAt.Add(asleepAfter), lostAfter))
 	require.Eventually(t, func() bool {
-		return sleeper.stays(sleeper.killedAt.Add(asleepAfter+1), lostAfter) == staysForGood
+		return sleeper.stay(sleeper.killedAt.Add(asleepAfter+1), lostAfter) == stayForever
 	}, patience, time.Microsecond)
 }
 

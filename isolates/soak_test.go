@@ -61,14 +61,14 @@ type soak struct {
 	counts   map[string]int
 	scripts  map[string]*spent
 	wrong    []string
-	// crowded are runs that were ended because of memory that neighbours in their isolate had. The share of each
+	// byNeighbours are runs that were ended because of memory that neighbours in their isolate had. The share of each
 	// context is estimated between measurements (docs/development/adr/0023). So a few are expected in heaps of 24 MB,
-	// of which other contexts may have a quarter. See soakCrowded.
-	crowded []string
+	// of which other contexts may have a quarter. See soakNeighbours.
+	byNeighbours []string
 }
 
-// soakCrowded is the number of events of which one may end so.
-const soakCrowded = 1000
+// soakNeighbours is the number of events of which one may end so.
+const soakNeighbours = 1000
 
 // deployed is the active version of a worker.
 type deployed struct {
@@ -293,7 +293,7 @@ func (s *soak) judge(x *trial, outcome string, e *lifecycle.End) {
 		outcome, x.lines = "ok", x.script.lines
 	}
 	if outcome == string(events.ReasonMemory) && !x.script.allows(outcome) {
-		s.crowded = append(s.crowded, x.token)
+		s.byNeighbours = append(s.byNeighbours, x.token)
 		return
 	}
 	if !x.script.allows(outcome) {
@@ -395,8 +395,8 @@ func TestSoak(t *testing.T) {
 	s.report(t, gauges)
 	require.Empty(t, s.wrong)
 	require.Empty(t, s.open, "attempts without an end")
-	t.Logf("%d of %d events were ended for their neighbours' memory: %s", len(s.crowded), s.seq, s.crowded)
-	require.LessOrEqual(t, len(s.crowded), 2+s.seq/soakCrowded)
+	t.Logf("%d of %d events were ended for their neighbours' memory: %s", len(s.byNeighbours), s.seq, s.byNeighbours)
+	require.LessOrEqual(t, len(s.byNeighbours), 2+s.seq/soakNeighbours)
 	// V8 sometimes needs longer to collect a full heap than a thread may stay after a kill. Then the thread must come
 	// back.
 	t.Logf("%d threads were replaced, and came back", s.pool.losses.ranAway.Load())

@@ -16,21 +16,23 @@ type Source interface {
 	// Next returns at most free attempts to start now. It never blocks. After it returned nothing, the thread calls it
 	// again after Pool.Wake or Calling, with free = 0 if it has no free slot.
 	Next(thread, free int) []*lifecycle.Attempt
-	// Report reports the results of attempts, and contexts that were closed. Afterwards the thread uses the slice again.
+	// Report reports the results of attempts, and contexts that were closed. Afterwards the thread uses the slice
+	// again.
 	Report(thread int, reports []lifecycle.Report)
 	// Running reports the CPU time that an unfinished attempt has taken so far, on that thread. A negative thread means
-	// beside all threads. An attempt without an event stands for what a persistent context does between events, and is
-	// not charged. yield says that others wait for the thread.
+	// that the attempt has left its thread. An attempt without an event stands for what a persistent context does
+	// between events, and is not charged. yield says that others wait for the thread.
 	Running(thread int, a *lifecycle.Attempt, cpu time.Duration) (yield bool)
 	// Charge reports CPU time that an owner took and that belongs to no attempt.
 	Charge(owner string, cpu time.Duration)
-	// Away reports that an attempt has left its thread to others and continues beside it, or that this is over.
+	// Away reports that an attempt has left its thread to others and continues on another OS thread, or that this is
+	// over.
 	Away(a *lifecycle.Attempt, is bool)
-	// Calling reports that an attempt begins a service call, or that one of its calls is over. While it has any under way
-	// it takes no slot of the thread. The thread calls it.
+	// Calling reports that an attempt begins a service call, or that one of its calls is over. While it has any under
+	// way it takes no slot of the thread. The thread calls it.
 	Calling(a *lifecycle.Attempt, is bool)
-	// Overstays reports that a turn of w continues in V8 although it was told to end, or that this is over: it has ended,
-	// or Lost was called. Until then no event of the owner should start: it may do the same.
+	// Overstays reports that a turn of w continues in V8 although it was told to end, or that this is over: it has
+	// ended, or Lost was called. Until then no event of the owner should start: it may do the same.
 	Overstays(w *workers.Worker, is bool)
 	// Lost reports that a thread is lost to code of w that began at the given time, in an attempt or between events. It
 	// is called before the Report of the attempt's end, by a goroutine of the Pool, and must not block.

@@ -67,8 +67,8 @@ func newThread(p *Pool, index int) *thread {
 	return t
 }
 
-// waits reports whether attempts wait for room.
-func (t *thread) waits() bool { return len(t.waiting) > 0 }
+// hasWaiting reports whether attempts wait for room.
+func (t *thread) hasWaiting() bool { return len(t.waiting) > 0 }
 
 // post gives the thread something to do. Any goroutine may call it.
 func (t *thread) post(f func(*thread)) {
@@ -89,17 +89,17 @@ func (t *thread) loop(stop <-chan struct{}) {
 			return
 		default:
 		}
-		busy := t.takeUp()
+		busy := t.handleInbox()
 		busy = t.fireTimers() || busy
 		busy = t.doQueuedCalls() || busy
 		busy = t.startMore() || busy
-		t.heaps.relieve()
-		t.persistents.tend()
+		t.heaps.enforceBudget()
+		t.persistents.checkChanged()
 		t.heaps.giveBack()
 		t.flush()
-		t.heaps.unkept.keep(&t.heaps)
+		t.heaps.pendingCode.store(&t.heaps)
 		t.heaps.sweep()
-		if !busy && !t.queuedCalls.forward() && !t.heaps.resting.collect() {
+		if !busy && !t.queuedCalls.forgiveDebts() && !t.heaps.resting.collect() {
 			t.sleep(stop)
 		}
 	}
@@ -112,9 +112,9 @@ func (t *thread) pin() {
 	t.watch.pin(tid)
 }
 
-// takeUp handles what was posted.
-func (t *thread) takeUp() bool {
-	calls, adopted, comebacks := t.inbox.take(&t.waiting)
+// handleInbox handles what was posted.
+func (t *thread) handleInbox() bool {
+	calls, adopted, returned := t.inbox.take(&t.waiting)
 	if adopted > 0 {
 		t.heaps.freed = true
 	}
@@ -125,10 +125,10 @@ func (t *thread) takeUp() bool {
 			c.do()
 		}
 	}
-	for _, x := range comebacks {
-		t.back(x)
+	for _, x := range returned {
+		t.resumeReturned(x)
 	}
-	return len(calls)+adopted+len(comebacks) > 0
+	return len(calls)+adopted+len(returned) > 0
 }
 
 // fireTimers handles the timers that are due. Timers of JavaScript become queued calls. Limits and other internal
@@ -174,7 +174,7 @@ func (t *thread) startMore() bool {
 		t.pool.source.Next(t.index, 0)
 	}
 	if len(t.waiting) > 0 {
-		t.pool.hungry.Or(1 << t.index)
+		t.pool.waitingThreads.Or(1 << t.index)
 	}
 	return begun > 0
 }

@@ -37,9 +37,9 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 	t.running[r] = struct{}{}
 	t.beginning = r
 	t.heaps.collecting = 0
-	t.watch.blame(r)
+	t.watch.attribute(r)
 	jc, err := t.heaps.acquire(a.Worker, mode)
-	t.watch.blame(nil)
+	t.watch.attribute(nil)
 	t.beginning = nil
 	if t.heaps.collecting > 0 { // charged to the owner, not to a run
 		t.pool.source.Charge(a.Worker.Owner, t.heaps.collecting)
@@ -98,7 +98,7 @@ func (t *thread) follow(r *run, step step) {
 	case !jc.loaded:
 		t.module(jc.loader, jc.v8.PollModule)
 	case !r.betweenEvents:
-		t.settleDown(r, "the handler can never finish: nothing it waits for is pending")
+		t.waitOrStop(r, "the handler can never finish: nothing it waits for is pending")
 	}
 }
 
@@ -108,14 +108,14 @@ func (t *thread) evaluated(r *run) {
 	case v8x.Evaluated:
 		now := time.Now()
 		r.context.loaded = true
-		t.heaps.look(r.context.isolate, now, 0)
+		t.heaps.measure(r.context.isolate, now, 0)
 		t.heaps.freed = true // attempts may wait for this context
 		t.timers.Clear(r.deadline)
 		r.deadline = nil
 		r.wall, r.cpuLeft = now.Add(r.limits.Wall.Duration()), r.limits.CPU.Duration()
 		t.dispatch(r)
 	case v8x.Pending:
-		t.settleDown(r, "a top-level await of the module can never finish: nothing it waits for is pending")
+		t.waitOrStop(r, "a top-level await of the module can never finish: nothing it waits for is pending")
 	default:
 		r.fail(events.ReasonException, "the module failed to load", "")
 	}
@@ -145,12 +145,12 @@ func (t *thread) dispatch(r *run) {
 	if r.context.life != nil {
 		t.persistents.countRequest(r.context)
 	}
-	r.heed(t)
+	r.listenForHalt(t)
 	c := &t.call
 	var body []byte
 	switch e.Kind {
 	case events.Fetch:
-		r.listen(t)
+		r.listenForRequester(t)
 		body = encodeFetch(c, r)
 	case events.Task, events.Scheduled:
 		if r.attempt.Batch != nil {
@@ -223,7 +223,7 @@ func (t *thread) turn(r *run, call, body []byte) {
 	jc := r.context
 	if jc.life != nil {
 		t.pending = pending{r, call, body}
-		if ended := t.persistents.freshen(jc, r); ended != nil {
+		if ended := t.persistents.prepareTurn(jc, r); ended != nil {
 			t.enter(jc.life.betweenEvents, stepEnded, func() v8x.Result { return jc.v8.Call(ended, nil) })
 		}
 		t.pending = pending{}
@@ -235,9 +235,9 @@ func (t *thread) turn(r *run, call, body []byte) {
 	t.follow(r, stepCall)
 }
 
-// settleDown continues after a turn that did not end its run. The run waits if anything is pending.
-func (t *thread) settleDown(r *run, why string) {
-	if !r.mayGoOn() {
+// waitOrStop continues after a turn that did not end its run. The run waits if anything is pending.
+func (t *thread) waitOrStop(r *run, why string) {
+	if !r.canEnd() {
 		t.stop(r, events.ReasonTimeout, why)
 		return
 	}
@@ -250,7 +250,7 @@ func (t *thread) settleDown(r *run, why string) {
 // turn.
 func (t *thread) enter(r *run, step step, f func() v8x.Result) {
 	w := t.watch
-	t.heaps.lookBefore(r.context)
+	t.heaps.measureBefore(r.context)
 	now := time.Now()
 	r.context.isolate.setOthers(r.context)
 	r.context.isolate.latest = r.context
@@ -259,31 +259,31 @@ func (t *thread) enter(r *run, step step, f func() v8x.Result) {
 	end := time.Now()
 	cpu, killed := w.end(end)
 	if w.away {
-		t.comeBack(w, left{r, step, now, end, result, cpu, killed})
+		t.handBack(w, endedTurn{r, step, now, end, result, cpu, killed})
 	}
 	if t.lost.Load() {
 		t.abandon()
 	}
-	t.leave(left{r, step, now, end, result, cpu, killed})
+	t.finishTurn(endedTurn{r, step, now, end, result, cpu, killed})
 }
 
-// leave carries out the commands of a turn, and ends the run if it passed a limit.
-func (t *thread) leave(x left) {
+// finishTurn carries out the commands of a turn, and ends the run if it passed a limit.
+func (t *thread) finishTurn(x endedTurn) {
 	r, iso, result := x.run, x.run.context.isolate, x.result
 	r.cpu += x.cpu
 	r.cpuLeft -= x.cpu
 	t.turned += x.cpu
-	if iso.unmeasured += x.end.Sub(x.start); iso.unmeasured > lookAfter {
-		t.heaps.look(iso, x.end, 0)
+	if iso.unmeasured += x.end.Sub(x.start); iso.unmeasured > measureAfter {
+		t.heaps.measure(iso, x.end, 0)
 		t.heaps.grown = true
 	}
 	flags := iso.v8.Flags()
 	if flags&v8x.HeapLimit != 0 {
-		t.heaps.look(iso, x.end, 0)
+		t.heaps.measure(iso, x.end, 0)
 	}
 	if !r.over {
 		t.aside = 0
-		t.obey(r, result.Out, x.end)
+		t.apply(r, result.Out, x.end)
 		r.charge(t.aside)
 	}
 	if !iso.closed {
@@ -295,7 +295,7 @@ func (t *thread) leave(x left) {
 		t.interrupt(iso)
 	case flags&v8x.CodeLimit != 0:
 		t.kill(r, r.codeFailure())
-	case flags&v8x.HeapLimit != 0 && r.crowdedOut():
+	case flags&v8x.HeapLimit != 0 && r.othersTookHeap():
 		// Started is also set while the module loads, so that the event does not run again without end.
 		t.end(r, lifecycle.End{Interrupted: true, Started: true})
 		t.interrupt(iso)
@@ -360,11 +360,11 @@ func (r *run) wallFailure() *events.Failure {
 	return events.Fail(events.ReasonTimeout, "wall-clock limit of %s, while the module was loaded", r.wall.Sub(r.start))
 }
 
-// crowdedOut reports whether a run that reached the heap limit had less than that limit for itself. Other contexts in
-// its isolate, whose runs have begun since, took more than they may have at its beginning. The run is repeated, and in
-// its own isolate if that happens again.
-func (r *run) crowdedOut() bool {
-	return r.attempt.Event != nil && !r.betweenEvents && r.context.others() > r.context.isolate.crowd()
+// othersTookHeap reports whether a run that reached the heap limit had less than that limit for itself. Other contexts
+// in its isolate, whose runs have begun since, took more than they may have at its beginning. The run is repeated, and
+// in its own isolate if that happens again.
+func (r *run) othersTookHeap() bool {
+	return r.attempt.Event != nil && !r.betweenEvents && r.context.others() > r.context.isolate.othersLimit()
 }
 
 // waitsForItself reports whether a call finds no room, and all runs of its owner among running, those of the thread,

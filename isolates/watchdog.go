@@ -29,26 +29,28 @@ const lateCheck = 4 * tick
 // shortTurn is a time in which the system hardly ever runs something else in the middle of a turn.
 const shortTurn = time.Millisecond
 
-// watch is the watchdog's view of one thread: the turn that the thread is in. A turn is one stay in V8.
+// watch is the watchdog's view of one thread: the turn that the thread is in. A turn is one stay in V8. isolate is set
+// only during a turn, so under mu it says whether there is something to terminate. A comment says who uses a
+// field that mu does not guard.
 type watch struct {
-	mu       sync.Mutex
-	turn     uint64       // number of the current or latest turn
-	fixed    bool         // the turn may not go away
-	away     bool         // the turn continues beside its thread, and is the last on this watch
-	lost     atomic.Bool  // a turn that is away was given up
-	back     bool         // the thread ran away and is back; guarded by runaways.mu
-	run      *run         // the run for which the thread is in V8
-	isolate  *v8x.Isolate // nil between turns
-	tid      int          // of the OS thread
-	start    time.Time
-	cpuLeft  time.Duration // CPU time the turn may use
-	deadline time.Time     // wall-clock limit
-	killed   events.Reason // why the watchdog ended the turn, "" if it did not
-	grace    int           // ticks since it was killed
-	killedAt time.Time
-	killCPU  time.Duration // the thread's CPU clock at killedAt
-	asleep   int           // checks in succession, long after the kill, at which the thread slept
-	holds    bool          // the source was told that the turn overstays. Watchdog only
+	mu        sync.Mutex
+	turn      uint64       // number of the current or latest turn
+	fixed     bool         // the turn may not go away
+	away      bool         // the turn has left its thread and continues; it is the last on this watch
+	lost      atomic.Bool  // a turn that is away was given up
+	back      bool         // the thread ran away and is back; guarded by runaways.mu
+	run       *run         // the run for which the thread is in V8
+	isolate   *v8x.Isolate // nil between turns
+	tid       int          // of the OS thread
+	start     time.Time
+	cpuLeft   time.Duration // CPU time the turn may use
+	deadline  time.Time     // wall-clock limit
+	killed    events.Reason // why the watchdog ended the turn, "" if it did not
+	grace     int           // checks since it was killed
+	killedAt  time.Time
+	killCPU   time.Duration // the thread's CPU clock at killedAt
+	asleep    int           // checks in succession, long after the kill, at which the thread slept
+	ownerHeld bool          // the source was told that the turn overstays. Watchdog only
 
 	// Set at the watchdog's first check of the turn: the thread's CPU clock at that time, and the most that the turn
 	// had used (soFar). Of a turn that took at most shortTurn and was never checked, the wall time counts as CPU time,
@@ -59,7 +61,7 @@ type watch struct {
 	seen    time.Duration // the thread's CPU clock at the latest check, in a turn or not
 	looked  time.Time     // when that was
 
-	slot *crashnote.Slot // which worker the thread is in V8 for, for who comes after a crash. Owner thread only
+	slot *crashnote.Slot // names the worker for which the thread is in V8, to be read after a crash. Owner thread only
 }
 
 // newWatch returns the watch of a goroutine that begins to run as a thread.
@@ -136,8 +138,8 @@ func (w *watch) spent(start time.Time) time.Duration {
 	return w.soFar(start, time.Now(), threadCPU(w.tid))
 }
 
-// look checks the turn against its limits and terminates it when it exceeds one. Watchdog only.
-func (w *watch) look(now time.Time) {
+// check checks the turn against its limits and terminates it when it exceeds one. Watchdog only.
+func (w *watch) check(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.tid == 0 {
@@ -186,8 +188,8 @@ func (w *watch) kill(why events.Reason) {
 	}
 }
 
-// blame records the run for which the thread enters V8 before there is an isolate to watch. Owner thread only.
-func (w *watch) blame(r *run) {
+// attribute records the run for which the thread enters V8 before there is an isolate to watch. Owner thread only.
+func (w *watch) attribute(r *run) {
 	if r == nil {
 		w.slot.Leave()
 	} else {
@@ -287,8 +289,8 @@ func (d *watchdog) run(done <-chan struct{}, look func(now time.Time)) {
 			if short++; time.Since(since) >= often {
 				short = 0
 			}
-			if short >= enough && d.mayStay() {
-				d.stay(done, look)
+			if short >= enough && d.mayKeepAwake() {
+				d.keepAwake(done, look)
 				short = 0
 			}
 			ticker.Reset(tick)
@@ -307,11 +309,11 @@ const (
 	enough = 4        // and if that happens so many times in succession: an event may wake two threads
 )
 
-// stay is run while all threads sleep and wake often. It does not stop between events, and it sleeps in a system call.
-// So one of Go's processors is always in use, and Go's sysmon does not sleep for long. Otherwise each event wakes
+// keepAwake is run while all threads sleep and wake often. It does not stop between events, and it sleeps in a system
+// call. So one of Go's processors is always in use, and Go's sysmon does not sleep for long. Otherwise each event wakes
 // sysmon, which then looks at all processors every 20 µs until they are idle again. That takes a quarter of the CPU
 // time of a process at 200 events/s (docs/development/performance.md).
-func (d *watchdog) stay(done <-chan struct{}, look func(now time.Time)) {
+func (d *watchdog) keepAwake(done <-chan struct{}, look func(now time.Time)) {
 	for quiet := time.Duration(0); quiet < often; quiet += tick {
 		select {
 		case <-done:
@@ -329,7 +331,7 @@ func (d *watchdog) stay(done <-chan struct{}, look func(now time.Time)) {
 	}
 }
 
-// mayStay reports whether there is one more of Go's processors than the pinned threads in V8 and the watchdog can keep.
-// With fewer, other goroutines would have to wait until sysmon notices. Background threads do not count: they work for
-// long, and then threads do not wake often.
-func (d *watchdog) mayStay() bool { return runtime.GOMAXPROCS(0) >= d.threads+2 }
+// mayKeepAwake reports whether there is one more of Go's processors than the pinned threads in V8 and the watchdog can
+// keep. With fewer, other goroutines would have to wait until sysmon notices. Background threads do not count: they
+// work for long, and then threads do not wake often.
+func (d *watchdog) mayKeepAwake() bool { return runtime.GOMAXPROCS(0) >= d.threads+2 }

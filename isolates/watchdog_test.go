@@ -35,11 +35,11 @@ func TestTurnIsChargedWhatItUses(t *testing.T) {
 		w.pin(unix.Gettid())
 		burn(w.tid, 300*time.Millisecond) // by earlier turns
 		before := threadCPU(w.tid)
-		w.look(time.Now())
+		w.check(time.Now())
 		w.begin(r, time.Now().Add(-second), false) // as if it had not run for a second
 		burn(w.tid, 50*time.Millisecond)
 		if looked {
-			w.look(time.Now())
+			w.check(time.Now())
 		}
 		burn(w.tid, 50*time.Millisecond)
 		cpu, killed := w.end(time.Now())
@@ -51,14 +51,14 @@ func TestTurnIsChargedWhatItUses(t *testing.T) {
 	w.pin(unix.Gettid())
 	now := time.Now()
 	w.begin(r, now, false)
-	w.look(now.Add(-second)) // as by a watchdog that did not run since it read the time
+	w.check(now.Add(-second)) // as by a watchdog that did not run since it read the time
 	cpu, _ := w.end(time.Now())
 	require.GreaterOrEqual(t, cpu, time.Duration(0), "what began after the time of the look")
 	w.begin(r, now, false)
 	cpu, _ = w.end(now.Add(shortTurn))
 	require.Equal(t, shortTurn, cpu, "a short turn is not worth a look at the clock of the thread")
 	for range 100 {
-		w.look(time.Now())
+		w.check(time.Now())
 		looked := threadCPU(w.tid)
 		w.begin(r, time.Now().Add(-tick), false) // as if it had got no processor for so long
 		cpu, _ = w.end(time.Now())
@@ -83,7 +83,7 @@ func TestLateWatchdogAccusesTheRightTurn(t *testing.T) {
 			start = time.Now()
 		}
 		w.begin(r, start, false)
-		w.look(time.Now().Add(time.Second))
+		w.check(time.Now().Add(time.Second))
 		cpu, killed := w.end(time.Now())
 		require.Empty(t, killed)
 		require.Equal(t, own, cpu >= 300*time.Millisecond, "%s: %v", name, cpu)
@@ -99,7 +99,7 @@ func TestContextIsChargedWhatItUses(t *testing.T) {
 	w.pin(unix.Gettid())
 	burn(w.tid, 300*time.Millisecond) // by earlier turns
 	before := threadCPU(w.tid)
-	w.look(time.Now())
+	w.check(time.Now())
 	burn(w.tid, 100*time.Millisecond)
 	cpu := w.spent(time.Now().Add(-time.Hour)) // as if it had not run for an hour
 	require.GreaterOrEqual(t, cpu, 100*time.Millisecond)
@@ -126,14 +126,14 @@ func TestShortTurnsAreNotKilledAtTheWallClockLimit(t *testing.T) {
 	}
 	w, limit := begin()
 	burn(w.tid, 2*tick)
-	w.look(limit.Add(2 * tick))
+	w.check(limit.Add(2 * tick))
 	require.Empty(t, w.killed, "nothing is known of it but earlier turns")
 	burn(w.tid, 2*tick)
-	w.look(limit.Add(4 * tick))
+	w.check(limit.Add(4 * tick))
 	require.Equal(t, events.ReasonTimeout, w.killed)
 
 	w, limit = begin()
-	w.look(limit.Add(lateAtLast + 1))
+	w.check(limit.Add(lateAtLast + 1))
 	require.Equal(t, events.ReasonTimeout, w.killed)
 }
 
@@ -170,13 +170,13 @@ func TestWatchdogStopsWhenThreadsNoLongerWake(t *testing.T) {
 			d.awake()
 		}
 	}
-	d.stay(nil, func(time.Time) { looks++; d.asleep() })
+	d.keepAwake(nil, func(time.Time) { looks++; d.asleep() })
 	require.Equal(t, last+int(often/tick), naps)
 	require.Equal(t, 1, looks, "only while a thread works")
 
 	done := make(chan struct{})
 	d.nap = func() { d.awake(); d.asleep(); close(done) }
-	d.stay(done, nil)
+	d.keepAwake(done, nil)
 }
 
 // Without a processor that nothing else keeps, all goroutines would wait for the watchdog.
@@ -184,7 +184,7 @@ func TestWatchdogLeavesAProcessor(t *testing.T) {
 	t.Parallel()
 	n := runtime.GOMAXPROCS(0)
 	d := newWatchdog(n - 2)
-	require.True(t, d.mayStay())
+	require.True(t, d.mayKeepAwake())
 	d = newWatchdog(n - 1)
-	require.False(t, d.mayStay())
+	require.False(t, d.mayKeepAwake())
 }

@@ -28,7 +28,7 @@ type Record struct {
 	Watched      bool   `json:"watched,omitempty"`
 	Running      bool   `json:"running,omitempty"`
 	Alone        bool   `json:"alone,omitempty"`    // nothing else runs in its process
-	Instance     string `json:"instance,omitempty"` // of the process, while Running; "": nobody will tell how it ended
+	Instance     string `json:"instance,omitempty"` // of the process, while Running; "": nobody will report how it ended
 
 	History []events.FailedRun `json:"history,omitempty"` // the last runs that failed, oldest first
 	Moving  *Moving            `json:"moved,omitempty"`   // it is being delayed
@@ -78,7 +78,7 @@ func (r *Record) Delivered(deliveries int, cause crashnote.Cause) {
 	r.Rest()
 }
 
-// Ran reports whether the event ran when the record was stored. It does not run any more when it comes again, or in a
+// Ran reports whether the event ran when the record was stored. It no longer runs when it comes again, or in a
 // process that has lost its lease. r may be nil.
 func (r *Record) Ran() bool { return r != nil && r.Watched && r.Running }
 

@@ -28,8 +28,8 @@ const (
 	streamIdle = 30 * time.Second
 	// maxSubject is the longest Reply-To, in bytes.
 	maxSubject = 1024
-	// grantsPerSecond is how many grants of an owner's requesters are passed on per second. Further grants are passed on
-	// later, all grants of a body at once.
+	// grantsPerSecond is how many grants of an owner's requesters are passed on per second. Further grants are passed
+	// on later, all grants of a body at once.
 	grantsPerSecond = 1000
 	// maxChunk is the largest chunk, unless max_payload is less.
 	maxChunk = 256 << 10
@@ -64,7 +64,7 @@ type Body struct {
 	sent    int64
 	offered int64     // granted to the run that makes the body
 	waits   time.Time // since when it has more than the requester takes; zero: it has no more
-	over    bool      // nothing is sent any more
+	over    bool      // nothing more is sent
 
 	granted  int64 // by the requester; guarded by Chunks.mu
 	gone     bool  // the requester is gone; guarded by Chunks.mu

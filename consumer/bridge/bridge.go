@@ -290,7 +290,7 @@ func callHeader(m *nats.Msg, owner string) (h nats.Header, id string, f *events.
 	return h, id, nil
 }
 
-// caller is what is kept of a call, beside its event, while the call waits to be stored.
+// caller is what is kept of a call, in addition to its event, while the call waits to be stored.
 type caller struct {
 	kind                             events.Kind
 	owner, subject, replyTo, eventID string

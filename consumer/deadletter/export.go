@@ -112,7 +112,7 @@ func Lines(ctx context.Context, r io.Reader, line *int) iter.Seq2[*events.DeadLe
 // one only if the event stream was deleted and counts from the start again.
 const maxSame = 16
 
-// Put stores a letter unless it exists already. admit (may be nil) is told of the size of a letter that does not, and
+// Put stores a letter unless it exists already. admit (may be nil) gets the size of a letter that does not, and
 // may refuse it.
 func (d *Store) Put(ctx context.Context, letter *events.DeadLetter,
 	admit func(size int) error) (stored bool, err error) {

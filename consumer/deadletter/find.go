@@ -5,7 +5,7 @@ package deadletter
 type finder struct {
 	text []byte // with small letters
 	// back has for each byte of text how long the longest start of text is that ends there, without the whole. When the
-	// next byte is another one, the search goes on from it (Knuth, Morris, Pratt).
+	// next byte is another one, the search continues from it (Knuth, Morris, Pratt).
 	back []int
 }
 

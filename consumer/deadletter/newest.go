@@ -40,8 +40,8 @@ var newestPace = pace{window: 256, letters: 8192, bytes: 8 << 20, scan: 128}
 
 // Newest iterates over the dead letters that f chooses, the newest first, in windows of the stream. before, if it is
 // not 0, is the number that all of them are below. The windows are bounded, and their letters are the only ones in
-// memory. The caller may stop after any window, and go on later with its From as before. Letters that arrive meanwhile
-// are not included. An error ends the iteration.
+// memory. The caller may stop after any window, and continue later with its From as before. Letters that arrive
+// meanwhile are not included. An error ends the iteration.
 func (d *Store) Newest(ctx context.Context, f Filter, before uint64) iter.Seq2[Window, error] {
 	return d.newest(ctx, f, before, newestPace)
 }
@@ -152,7 +152,7 @@ func (b *backward) read(ctx context.Context, w *Window) (r reading, err error) {
 			return r, nil
 		}
 		letter, err := decodeDead(m)
-		if err != nil || b.choice.passes(letter) {
+		if err != nil || b.choice.admits(letter) {
 			w.Letters = append(w.Letters, Found{letter, err})
 			r.bytes += size(m)
 		}

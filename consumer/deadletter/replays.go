@@ -148,7 +148,7 @@ func (d *Store) replaysOf(ctx context.Context, f ReplayFilter) ([]*Replayed, err
 		if r == nil || f.Worker != "" && f.Worker != r.Worker || f.Letters != nil && !slices.Contains(f.Letters, r.Letter) {
 			continue
 		}
-		if err := d.whatBecame(ctx, r, id); err != nil {
+		if err := d.findState(ctx, r, id); err != nil {
 			return nil, fmt.Errorf("replay of dead letter %d: %w", r.Letter, err)
 		}
 		if f.State != "" && f.State != r.State {
@@ -162,7 +162,7 @@ func (d *Store) replaysOf(ctx context.Context, f ReplayFilter) ([]*Replayed, err
 }
 
 // CameOf finds the replay that ended with letter, because its event failed again. It returns nil when the letter's
-// event is no replay, or when nothing is known of the replay any more.
+// event is no replay, or when nothing more is known of the replay.
 func (d *Store) CameOf(ctx context.Context, letter *events.DeadLetter) (*Replayed, error) {
 	id, _, ok := events.ParseReplayMark(letter.Header.Get(events.HeaderReplay))
 	if !ok || !events.ValidName(letter.Owner) {
@@ -195,9 +195,9 @@ func decodeReplayed(m *stored.Message) (r *Replayed, id string) {
 	}, id
 }
 
-// whatBecame finds out the state of r. It looks for the event before the claim: if the event ends in between, the claim
+// findState finds out the state of r. It looks for the event before the claim: if the event ends in between, the claim
 // has its end by then.
-func (d *Store) whatBecame(ctx context.Context, r *Replayed, id string) error {
+func (d *Store) findState(ctx context.Context, r *Replayed, id string) error {
 	there, err := d.stillStored(ctx, r, id)
 	if err != nil {
 		return err

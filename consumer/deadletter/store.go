@@ -66,8 +66,8 @@ func (f Filter) choice() choice {
 	return c
 }
 
-// passes checks the part of c that the subject does not show. What costs most comes last.
-func (c *choice) passes(d *events.DeadLetter) bool {
+// admits reports whether c chooses d. It checks what the subject of a letter does not show, the cheapest first.
+func (c *choice) admits(d *events.DeadLetter) bool {
 	switch {
 	case d.At.Before(c.Since), !c.Until.IsZero() && !d.At.Before(c.Until):
 		return false
@@ -86,7 +86,7 @@ func (f Filter) subject(s events.Subjects) string {
 	return s.DeadFilter(f.Owner, f.Worker, f.Kind, f.Reason)
 }
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrNoDeadLetter   = errors.New("no such dead letter")
 	ErrTooManyReplays = errors.New("replayed too often")
@@ -128,7 +128,7 @@ func (d *Store) List(ctx context.Context, f Filter) iter.Seq2[*events.DeadLetter
 				}
 			}
 			letter, err := decodeDead(m)
-			if err == nil && !chosen.passes(letter) {
+			if err == nil && !chosen.admits(letter) {
 				continue
 			}
 			if n++; !yield(letter, err) || n == f.Limit {

@@ -39,8 +39,8 @@ func (p *Pending) Begin(owner string, size int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all, own := p.all.with(size), p.of[owner].with(size)
-	crowded := all.exceeds(maxCalls/2, maxCallBytes/2)
-	if all.exceeds(maxCalls, maxCallBytes) || crowded && own.exceeds(maxOwnerCalls, maxOwnerCallBytes) &&
+	halfFull := all.exceeds(maxCalls/2, maxCallBytes/2)
+	if all.exceeds(maxCalls, maxCallBytes) || halfFull && own.exceeds(maxOwnerCalls, maxOwnerCallBytes) &&
 		!guard.RequestRates.Off() {
 		return false
 	}

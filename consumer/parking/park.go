@@ -14,7 +14,7 @@ import (
 
 // Parker parks events. Its methods are for the loop of its Client.
 type Parker struct {
-	lot    *Lot
+	owners *Owners
 	api    *jsapi.Client
 	usage  *storage.Usage
 	prefix events.Subjects
@@ -23,8 +23,8 @@ type Parker struct {
 }
 
 // NewParker makes a Parker.
-func NewParker(l *Lot, api *jsapi.Client, usage *storage.Usage, log zerolog.Logger) *Parker {
-	return &Parker{lot: l, api: api, usage: usage, prefix: l.cfg.Prefix, log: log, rounds: jsapi.NewRounds(api)}
+func NewParker(l *Owners, api *jsapi.Client, usage *storage.Usage, log zerolog.Logger) *Parker {
+	return &Parker{owners: l, api: api, usage: usage, prefix: l.cfg.Prefix, log: log, rounds: jsapi.NewRounds(api)}
 }
 
 // Try is the state of parking an event, which may take several tries. Its zero value is the first try.
@@ -40,9 +40,9 @@ type Try struct {
 // then decides again, because the stream may be full of events that find no room in the window while events wait here
 // to be parked.
 //
-// Park counts e for Lot.Emptied, from the call until just before done.
+// Park counts e for Owners.Emptied, from the call until just before done.
 func (p *Parker) Park(e *lifecycle.Delivery, try *Try, done func(stored bool, err error)) {
-	p.lot.places.opened(e)
+	p.owners.places.opened(e)
 	if try.tries == nil { // else it was refused before
 		try.tries = jsapi.NewRetrier(0)
 	}
@@ -82,10 +82,10 @@ func (p *Parker) publish(x parkable, answered func()) {
 			return
 		}
 		p.usage.Grew(events.StreamParked, len(x.m.Data))
-		p.lot.places.closed(x.e, ack.Seq)
+		p.owners.places.closed(x.e, ack.Seq)
 		x.done(true, nil)
-		if p.lot.places.wants(x.e.Owner) {
-			p.lot.LookAgain()
+		if p.owners.places.wants(x.e.Owner) {
+			p.owners.LookAgain()
 		}
 	})
 }
@@ -97,12 +97,12 @@ func (p *Parker) again(x parkable, err error) {
 	absent := x.absent && (answered || jsapi.IsRefused(err))
 	p.api.Retry(x.tries, func() {
 		if absent {
-			p.lot.places.closed(x.e, 0)
+			p.owners.places.closed(x.e, 0)
 			x.done(false, err)
 			return
 		}
 		if !x.goOn() {
-			p.lot.places.closed(x.e, 0)
+			p.owners.places.closed(x.e, 0)
 			return
 		}
 		x.absent = false

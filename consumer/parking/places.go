@@ -23,17 +23,18 @@ const (
 	parkedConsumers = 800
 )
 
-// places knows the owners that have parked events, and whose events are pulled.
+// places knows the owners that have parked events, and whose events are pulled. Only the goroutine of Owners.Run gives
+// places, so no owner is in owners and in waiting.
 type places struct {
 	mu        sync.Mutex
-	owners    map[string]*place // owners whose events are pulled, at most parkedLanes
-	waiting   []string          // owners that wait for a place
-	after     string            // the last owner that got a place
-	counts    map[string]uint64 // of parked events, by owner, at the last look
-	own       map[string]*ownParks
-	countings uint64        // number of entries of own made so far
-	telling   sync.Mutex    // held while dispatch is notified that all of an owner was submitted; locked before mu
-	free      chan struct{} // a place is free, and an owner waits for it
+	owners    map[string]*place    // owners whose events are pulled, at most parkedLanes
+	waiting   []string             // owners that wait for a place
+	after     string               // the last owner that got a place
+	counts    map[string]uint64    // of parked events, by owner, at the last look
+	own       map[string]*ownParks // owners of which this process was to park events
+	countings uint64               // number of entries of own made so far
+	notifying sync.Mutex           // held while dispatch is notified that all of an owner was submitted; locked before mu
+	free      chan struct{}        // a place is free, and an owner waits for it
 }
 
 func newPlaces() places {
@@ -124,9 +125,9 @@ func (p *places) closed(e *lifecycle.Delivery, seq uint64) {
 	o.last = max(o.last, seq)
 }
 
-// settledParks returns the counts of each owner whose parked events may not all be submitted yet. It leaves out owners
-// of which an event is being parked.
-func (p *places) settledParks() map[string]ownParks {
+// unconfirmedParks returns the counts of each owner whose parked events may not all be submitted yet. It leaves out
+// owners of which an event is being parked.
+func (p *places) unconfirmedParks() map[string]ownParks {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := map[string]ownParks{}
@@ -138,16 +139,16 @@ func (p *places) settledParks() map[string]ownParks {
 	return all
 }
 
-// found takes the owners that have parked events, sorted, and the number of events of each, and decides who has a
-// place. An owner that has a place keeps it for its turn. Then the waiting owners follow, one after the other, in the
-// order of their names.
+// found takes the owners that have parked events, sorted, and the number of events of each, and decides which of them
+// have a place. An owner that has a place keeps it for its turn. Then the waiting owners follow, one after the other,
+// in the order of their names.
 func (p *places) found(owners []string, counts map[string]uint64, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.counts = counts
-	crowded := len(owners) > parkedLanes
+	tooMany := len(owners) > parkedLanes
 	for owner, o := range p.owners {
-		if _, there := slices.BinarySearch(owners, owner); !there || crowded && now.Sub(o.since) > parkedTurn {
+		if _, there := slices.BinarySearch(owners, owner); !there || tooMany && now.Sub(o.since) > parkedTurn {
 			delete(p.owners, owner)
 		}
 	}

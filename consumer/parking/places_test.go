@@ -40,7 +40,7 @@ func TestThroughForgetsOwners(t *testing.T) {
 		l.places.closed(e, seq)
 	}
 	park(7)
-	was := l.places.settledParks()["o"]
+	was := l.places.unconfirmedParks()["o"]
 	l.Emptied("o", 6)
 	require.Zero(t, d.asked, "one is behind it")
 	l.Emptied("o", 7)
@@ -58,7 +58,7 @@ func TestThroughForgetsOwners(t *testing.T) {
 	d.parks++ // another one, which is not known here yet
 	l.Emptied("o", 9)
 	require.EqualValues(t, 2, l.places.own["o"].done, "not all")
-	require.Empty(t, l.places.settledParks(), "that is known")
+	require.Empty(t, l.places.unconfirmedParks(), "that is known")
 	l.places.opened(e)
 	l.places.closed(e, 10)
 	d.during = func() { l.places.opened(e) }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// tickFresh is how late a tick may be and still count as made in time, with any misfire policy: clocks differ, and it
-	// takes time to replace a process that died.
+	// tickFresh is how late a tick may be and still count as made in time, with any misfire policy: clocks differ, and
+	// it takes time to replace a process that died.
 	tickFresh = 30 * time.Second
 	// tickStandby is how long a process leaves a tick to the process that made the last one. Each process then waits a
 	// random time up to as long again.
@@ -22,7 +22,7 @@ const (
 )
 
 // tickState is the state of a schedule in the stream of schedules: the last tick that was made or left out, or a later
-// time from which on there are ticks again. The next tick is computed from that alone, so wrong clocks of processes
+// time at which ticks begin again. The next tick is computed from that alone, so wrong clocks of processes
 // make no difference.
 type tickState struct {
 	Last     int64  `json:"last"`             // seconds since the epoch

@@ -67,8 +67,8 @@ func NewWaiting(api *jsapi.Client, usage *storage.Usage, prefix events.Subjects,
 // free is how many bytes may be delayed, of all owners together.
 func (w *Waiting) free() int { return max(0, w.maxBytes-w.bytes-w.sumBytes) }
 
-// crowded reports whether there may be owners that may have no more events waiting.
-func (w *Waiting) crowded() bool {
+// nearlyFull reports whether some owner may have as many events waiting as it may. Only then owners are counted.
+func (w *Waiting) nearlyFull() bool {
 	most := w.most
 	return most > 0 && w.total+w.sum >= most || w.bytes+w.sumBytes > w.free()
 }
@@ -80,7 +80,7 @@ func (w *Waiting) May(owner string) bool {
 		w.added, w.sizes = make(map[string]int), make(map[string]*waitingSize)
 	}
 	full, unknown, since := false, false, time.Since(w.looked)
-	if w.crowded() {
+	if w.nearlyFull() {
 		w.added[owner] += 0
 		n := w.counted[owner]
 		unknown = time.Since(n.at) > 2*waitingLook

@@ -59,15 +59,15 @@ func (u *Usage) keepShares(ctx context.Context, s *shared, info *jetstream.Strea
 		}
 	}
 	for _, o := range s.ledger.overdrafts(total, limit) {
-		if err := u.takeBack(ctx, s, o); err != nil {
+		if err := u.removeOldest(ctx, s, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takeBack removes what an owner has to give up.
-func (u *Usage) takeBack(ctx context.Context, s *shared, o overdraft) error {
+// removeOldest removes what an owner has to give up.
+func (u *Usage) removeOldest(ctx context.Context, s *shared, o overdraft) error {
 	stream, err := u.js.Stream(ctx, s.name)
 	if err != nil {
 		return err

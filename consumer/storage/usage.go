@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// lookEvery is how often a process checks how full the streams are. lookPause is the minimum time between two checks.
+	// lookEvery is how often a process checks how full the streams are. lookPause is the minimum time between two
+	// checks.
 	lookEvery, lookPause = 5 * time.Second, 100 * time.Millisecond
 	// lookWait is how long a check may take.
 	lookWait = 30 * time.Second
@@ -32,8 +33,8 @@ const (
 	refusedFor = 15 * time.Second
 	// probeWait is how long the answer to a probe message may take. silentFor is for how long there may be no answer.
 	probeWait, silentFor = 5 * time.Second, 12 * time.Second
-	// accountStorage stands for all streams of the account together, including everything else that the server stores for
-	// it.
+	// accountStorage stands for all streams of the account together, including everything else that the server stores
+	// for it.
 	accountStorage = "account"
 )
 
@@ -103,7 +104,7 @@ func (f *level) free(processes int64) uint64 {
 	return limit - min(limit, used)
 }
 
-// full reports whether almost no message fits any more (99 % are taken).
+// full reports whether the stream has almost no room left (99 % are taken).
 func (f *level) full() bool {
 	limit := f.limit.Load()
 	return limit > 0 && f.bytes.Load() >= limit-limit/100
@@ -179,7 +180,7 @@ func (u *Usage) Run(life context.Context) {
 		}
 		if u.nc.IsConnected() {
 			ctx, cancel := context.WithTimeout(life, lookWait)
-			if err := u.look(ctx); err != nil && life.Err() == nil {
+			if err := u.check(ctx); err != nil && life.Err() == nil {
 				u.log.Debug().Err(err).Msg("how full the streams are is not known; trying again")
 			}
 			cancel()
@@ -193,8 +194,8 @@ func (u *Usage) Run(life context.Context) {
 	}
 }
 
-// look checks everything. What cannot be checked now is left to the next check.
-func (u *Usage) look(ctx context.Context) error {
+// check checks everything. What cannot be checked now is left to the next check.
+func (u *Usage) check(ctx context.Context) error {
 	var errs []error
 	began := time.Now()
 	infos := map[string]*jetstream.StreamInfo{}
@@ -208,11 +209,11 @@ func (u *Usage) look(ctx context.Context) error {
 			continue
 		}
 		infos[f.name] = s.CachedInfo()
-		f.looked(infos[f.name], added, u.cfg)
-		f.seen(infos[f.name], asked)
-		errs = append(errs, u.lookAtWrites(ctx, f, s.CachedInfo()))
+		f.noteState(infos[f.name], added, u.cfg)
+		f.noteLeaderOf(infos[f.name], asked)
+		errs = append(errs, u.checkWrites(ctx, f, s.CachedInfo()))
 	}
-	errs = append(errs, u.lookAtAccount(ctx), u.probe(ctx))
+	errs = append(errs, u.checkAccount(ctx), u.probe(ctx))
 	for _, s := range u.shared {
 		if info := infos[s.name]; info != nil {
 			errs = append(errs, u.keepShares(ctx, s, info))
@@ -235,8 +236,8 @@ func (u *Usage) forgetRefusals(before time.Time) {
 	}
 }
 
-// looked notes what JetStream reports about a stream. added is what this process had stored before it asked.
-func (f *level) looked(info *jetstream.StreamInfo, added uint64, cfg Config) {
+// noteState notes what JetStream reports about a stream. added is what this process had stored before it asked.
+func (f *level) noteState(info *jetstream.StreamInfo, added uint64, cfg Config) {
 	limit := max(0, info.Config.MaxBytes)
 	if f.name == events.StreamSchedules { // JetStream lets this stream have no limit
 		limit = cfg.MaxBytes
@@ -247,8 +248,8 @@ func (f *level) looked(info *jetstream.StreamInfo, added uint64, cfg Config) {
 	f.limit.Store(uint64(limit))
 }
 
-// lookAtAccount asks how many bytes all streams of the account take, and may take.
-func (u *Usage) lookAtAccount(ctx context.Context) error {
+// checkAccount asks how many bytes all streams of the account take, and may take.
+func (u *Usage) checkAccount(ctx context.Context) error {
 	info, err := u.js.AccountInfo(ctx)
 	if err != nil {
 		return fmt.Errorf("account: %w", err)
@@ -283,15 +284,15 @@ func (u *Usage) probe(ctx context.Context) error {
 func (u *Usage) Published(stream string, err error) {
 	if err == nil {
 		if stream != accountStorage {
-			u.of(stream).led()
+			u.of(stream).noteLeader()
 		}
 		return
 	}
 	if stream != accountStorage && errors.Is(err, jsapi.ErrNoAnswer) && u.of(stream).failure(u.nc) == nil {
 		jsapi.Signal(u.now)
 	}
-	if stream != accountStorage && unled(err) {
-		u.of(stream).unled()
+	if stream != accountStorage && noLeader(err) {
+		u.of(stream).noteNoLeader()
 		jsapi.Signal(u.now)
 	}
 	if !jsapi.IsFull(err) {

@@ -28,9 +28,9 @@ func (f *level) failure(nc *nats.Conn) *stored.Failure {
 	return b.failure
 }
 
-// lookAtWrites checks whether nats-server writes a stream. With several replicas, a server that cannot write leaves it
+// checkWrites checks whether nats-server writes a stream. With several replicas, a server that cannot write leaves it
 // to the others.
-func (u *Usage) lookAtWrites(ctx context.Context, f *level, info *jetstream.StreamInfo) error {
+func (u *Usage) checkWrites(ctx context.Context, f *level, info *jetstream.StreamInfo) error {
 	if info.Config.Replicas > 1 {
 		f.broken.Store(nil)
 		return nil

@@ -22,7 +22,7 @@ func NewSecrets[V ~string](values map[string]V) *Secrets {
 	return &Secrets{values: func() []string { return list }}
 }
 
-// Replace marks the values as old: no event begins in a context with them any more. Any goroutine may call it.
+// Replace marks the values as old: no further event begins in a context with them. Any goroutine may call it.
 func (s *Secrets) Replace() { s.replaced.Store(true) }
 
 // Replaced reports whether there are newer values. Any goroutine may call it.

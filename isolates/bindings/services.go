@@ -16,7 +16,7 @@ type Services interface {
 	Fetch(r *http.Request, body []byte, c *lifecycle.ServiceCall) lifecycle.ServiceRequest
 	// Call has the worker call a method. It may be called by a thread, and does not block. answer gets the result, as
 	// JavaScript serialized it, or the error, from any goroutine: it must not block. cancel says that the
-	// caller no longer waits: answer is not called any more, unless it is about to be.
+	// caller no longer waits: answer is no longer called, unless it is about to be.
 	Call(c *lifecycle.ServiceCall, args []byte, answer func(result []byte, err error)) (cancel func())
 }
 

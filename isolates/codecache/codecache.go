@@ -142,7 +142,7 @@ func (c *Cache) Reject(w *workers.Worker) {
 	}
 }
 
-// remove removes an entry. The caller holds the lock.
+// remove removes an entry. c.mu must be held.
 func (c *Cache) remove(e *list.Element) {
 	code := c.used.Remove(e).(*cachedCode)
 	delete(c.byKey, code.key)

@@ -53,7 +53,7 @@ func (l *Local) Respond(f func(http.ResponseWriter) error) error {
 	return w.end()
 }
 
-// Close says that the body of the request is not read any more.
+// Close says that the body of the request is no longer read.
 func (l *Local) Close() {
 	if l.Request.Body != nil {
 		_ = l.Request.Body.Close()

@@ -62,7 +62,7 @@ func (r *Calls) callBinding(in *v8x.Commands) {
 				r.run.Drop(n) // the answer counts as held until JavaScript has it, and so does its slot
 				release()
 			}()
-			c.give(r, true, func(into *v8x.Call) []byte {
+			c.deliver(r, true, func(into *v8x.Call) []byte {
 				if err == nil && keeps && r.mayKeep(len(answer.Body)) {
 					n -= r.keepAnswer(into, c, answer)
 					return nil

@@ -57,8 +57,8 @@ type Run interface {
 	CPULeft() time.Duration
 	// Closed reports whether the context of the run is closed.
 	Closed() bool
-	// MayGoOn reports whether the run can still end by itself.
-	MayGoOn() bool
+	// CanEnd reports whether the run can still end by itself.
+	CanEnd() bool
 	// BetweenEvents reports whether the run stands for what a persistent context does between events.
 	BetweenEvents() bool
 	// Log writes a line of output of the worker.
@@ -231,12 +231,12 @@ func (r *Calls) unregister(c *call) {
 // answer brings the answer to call c into the run's JavaScript. last says that nothing follows. An answer that comes
 // too late is ignored. Any goroutine may call it.
 func (r *Calls) answer(c *call, last bool, encode func(*v8x.Call) []byte) {
-	r.run.Later(func() { c.give(r, last, encode) })
+	r.run.Later(func() { c.deliver(r, last, encode) })
 }
 
-// give is answer on the thread itself. Like each turn it does not return if the turn goes away: what must follow is
+// deliver is answer on the thread itself. Like each turn it does not return if the turn goes away: what must follow is
 // deferred, or queued before.
-func (c *call) give(r *Calls, last bool, encode func(*v8x.Call) []byte) {
+func (c *call) deliver(r *Calls, last bool, encode func(*v8x.Call) []byte) {
 	if r.over || r.pending[c.id] != c {
 		return
 	}

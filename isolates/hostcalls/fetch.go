@@ -76,7 +76,7 @@ func (f *fetches) begin(r *Calls, in *v8x.Commands) {
 		if err := c.begin(ctx, cancel, r, q, by, size); err != nil {
 			r.run.Drop(size)
 			cancel()
-			r.fetches.rest(r, c)
+			r.fetches.endActive(r, c)
 			r.answer(c, true, fetchFailed(c, err))
 		}
 	}
@@ -152,8 +152,8 @@ func (f *fetches) startQueued(r *Calls) {
 	}
 }
 
-// rest removes a subrequest from those under way: it is over, or waits for a reader. On the thread.
-func (f *fetches) rest(r *Calls, c *call) {
+// endActive removes a subrequest from those under way: it is over, or waits for a reader. On the thread.
+func (f *fetches) endActive(r *Calls, c *call) {
 	if c.active {
 		c.active = false
 		f.active--
@@ -177,7 +177,7 @@ func (c *call) exchanged(r *Calls) {
 	if c.ended != nil {
 		c.ended()
 	}
-	r.fetches.rest(r, c)
+	r.fetches.endActive(r, c)
 }
 
 func fetchFailed(c *call, err error) func(*v8x.Call) []byte {

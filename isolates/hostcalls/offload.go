@@ -18,10 +18,10 @@ type offloads struct {
 	n int // operations under way
 }
 
-// elsewhere does work that takes long, for call c of r, outside the thread. It answers when the work is done. The CPU
+// inPool does work that takes long, for call c of r, outside the thread. It answers when the work is done. The CPU
 // time is charged to the run. n is the number of bytes that the work holds, including those that it produces, from the
 // moment begin makes it. waits says that others do the work and measure its CPU time themselves.
-func (o *offloads) elsewhere(r *Calls, c *call, n int, waits bool, begin func() offload.Job) {
+func (o *offloads) inPool(r *Calls, c *call, n int, waits bool, begin func() offload.Job) {
 	owner := r.run.Attempt().Worker.Owner
 	err := fmt.Errorf("too much at once: at most %d operations", MaxOffloads)
 	if o.n < MaxOffloads {
@@ -45,9 +45,9 @@ func (o *offloads) elsewhere(r *Calls, c *call, n int, waits bool, begin func() 
 	})
 }
 
-// here does work on the thread that takes no longer than handing it over would. The answer comes in the same way as
+// onThread does work on the thread that takes no longer than handing it over would. The answer comes in the same way as
 // from elsewhere.
-func (o *offloads) here(r *Calls, c *call, work offload.Job) {
+func (o *offloads) onThread(r *Calls, c *call, work offload.Job) {
 	o.n++
 	p, used := offload.Try(work, offload.Always)
 	r.run.Later(func() { o.worked(r, c, p, used) })
@@ -67,7 +67,7 @@ func (o *offloads) worked(r *Calls, c *call, p offload.Product, used time.Durati
 	if !time.Now().Before(r.run.Deadline()) {
 		return
 	}
-	c.give(r, true, worked(c, p))
+	c.deliver(r, true, worked(c, p))
 }
 
 func worked(c *call, p offload.Product) func(*v8x.Call) []byte {
@@ -86,7 +86,7 @@ func (o *offloads) subtle(r *Calls, in *v8x.Commands) {
 			"making such a key takes %s of CPU time and more, and the event has %s left: see limits.cpuMs", need, max(0, r.run.CPULeft().Round(time.Millisecond))))))
 		return
 	}
-	o.elsewhere(r, c, 2*in.Left(), false, func() offload.Job {
+	o.inPool(r, c, 2*in.Left(), false, func() offload.Job {
 		args := in.Detach()
 		return func(goOn func() error) (offload.Product, time.Duration) { return subtle.Work(op, &args, goOn), 0 }
 	})

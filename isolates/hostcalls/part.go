@@ -40,7 +40,7 @@ func (r *Calls) pullPart() {
 		}
 		r.run.Later(func() {
 			defer r.run.Drop(n) // also if the turn goes away
-			c.give(r, true, func(call *v8x.Call) []byte {
+			c.deliver(r, true, func(call *v8x.Call) []byte {
 				r.parts = i
 				call.Reset(js.OpPart).Number(float64(r.run.ID()))
 				switch {

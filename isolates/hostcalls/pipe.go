@@ -117,7 +117,7 @@ func (r *Calls) gather(in *v8x.Commands) {
 	done := func(data []byte, held int, err error) {
 		r.run.Later(func() {
 			defer func() { r.run.Drop(held) }() // also if the turn goes away
-			c.give(r, true, func(call *v8x.Call) []byte {
+			c.deliver(r, true, func(call *v8x.Call) []byte {
 				call.Reset(js.OpGathered).Number(c.id)
 				if err != nil {
 					call.String(err.Error()).Bool(errors.Is(err, pipe.ErrTooLong))

@@ -48,7 +48,7 @@ func (x response) Whole(status int, text string, headers []string, body []byte) 
 	x.c.whole = true
 	x.r.run.Later(func() {
 		x.c.exchanged(x.r) // first: give may not return
-		x.c.give(x.r, true, func(call *v8x.Call) []byte {
+		x.c.deliver(x.r, true, func(call *v8x.Call) []byte {
 			call.Reset(js.OpWhole).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Body()
 			return body
 		})
@@ -142,14 +142,14 @@ func (c *call) chunkTaken(r *Calls) {
 func (c *call) stall(r *Calls) {
 	c.stalled = true
 	r.stalled++
-	r.fetches.rest(r, c)
-	if !r.run.BetweenEvents() && !r.run.MayGoOn() {
+	r.fetches.endActive(r, c)
+	if !r.run.BetweenEvents() && !r.run.CanEnd() {
 		r.run.Stop(events.ReasonTimeout, "the handler can never finish: nothing it waits for is pending, and it does not read the rest of a response")
 	}
 }
 
-// goOn undoes stall. It reports whether the response was stalled. On the thread.
-func (c *call) goOn(r *Calls) bool {
+// resume undoes stall. It reports whether the response was stalled. On the thread.
+func (c *call) resume(r *Calls) bool {
 	if !c.stalled {
 		return false
 	}
@@ -167,7 +167,7 @@ func (f *fetches) more(r *Calls, id float64) {
 		return
 	}
 	c.unread, c.asked = 0, true
-	if !c.goOn(r) {
+	if !c.resume(r) {
 		return
 	}
 	if first := c.first; first != nil {
@@ -181,7 +181,7 @@ func (f *fetches) more(r *Calls, id float64) {
 // passOn has the rest of a response go to a sink. On the thread.
 func (c *call) passOn(r *Calls, to pipe.Sink) {
 	c.tap.To(to)
-	if c.goOn(r) {
+	if c.resume(r) {
 		c.first = nil
 		c.taken <- true
 	}

@@ -71,7 +71,7 @@ type services struct {
 
 // serviceOver says that the run no longer waits for a call. On the thread.
 func (r *Calls) serviceOver() {
-	if r.over { // it is not counted any more
+	if r.over { // it is no longer counted
 		return
 	}
 	r.services.calling--
@@ -134,7 +134,7 @@ func (r *Calls) callService(c *call, what *lifecycle.Call, size int) {
 		r.run.Later(func() {
 			r.serviceOver()               // first: give may not return
 			defer r.run.Drop(len(result)) // also if the turn goes away
-			c.give(r, true, called(c, lifecycle.Answer{Body: result}, err))
+			c.deliver(r, true, called(c, lifecycle.Answer{Body: result}, err))
 		})
 	})
 	if c.gone = gone; span != nil {

@@ -40,7 +40,7 @@ type socket struct {
 	open    bool        // the connection can be written to
 	writing bool        // a goroutine writes, or could not
 	held    int         // bytes that are counted as the run's
-	over    bool        // no bytes are counted any more
+	over    bool        // no more bytes are counted
 	why     error       // why it was given up
 	late    *time.Timer // fires when the server takes too long to answer close()
 }

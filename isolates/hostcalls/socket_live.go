@@ -164,7 +164,7 @@ func (s *socket) refuse(code int) {
 // deliver passes a message to the run's JavaScript.
 func (s *socket) deliver(kind int, data []byte, held int, taken chan<- struct{}) {
 	s.r.run.Later(func() {
-		defer func() { // also if the turn continues beside the thread
+		defer func() { // also if the turn continues on another OS thread
 			s.drop(held)
 			s.take(taken)
 		}()

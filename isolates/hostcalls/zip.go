@@ -46,10 +46,10 @@ func (s *zips) step(r *Calls, in *v8x.Commands) {
 		return
 	}
 	if z.Compresses() && in.Left() <= zipHere {
-		r.offloads.here(r, c, func(func() error) (offload.Product, time.Duration) { return z.Step(in.View(), in.Bool()) })
+		r.offloads.onThread(r, c, func(func() error) (offload.Product, time.Duration) { return z.Step(in.View(), in.Bool()) })
 		return
 	}
-	r.offloads.elsewhere(r, c, in.Left(), !z.Compresses(), func() offload.Job {
+	r.offloads.inPool(r, c, in.Left(), !z.Compresses(), func() offload.Job {
 		args := in.Detach()
 		return func(func() error) (offload.Product, time.Duration) { return z.Step(args.View(), args.Bool()) }
 	})

@@ -108,7 +108,7 @@ func (s *Set) Parked(tids []int) bool {
 // closeTick is the interval at which Close asks whether V8 has parked the maker.
 const closeTick = 5 * time.Millisecond
 
-// Close stops the maker and frees the isolates that are left. No thread takes isolates any more.
+// Close stops the maker and frees the isolates that are left. All threads have ended.
 func (s *Set) Close() {
 	close(s.stop)
 	for waiting := true; waiting; {

@@ -67,7 +67,7 @@ func (h *testFleet) count(what string) {
 }
 
 // openFleet starts the servers and n processes, whose clocks may be wrong, and deploys the workers. With overtake,
-// which is chosen at random, events bypass even the shortest backlogs, including backlog events that are about to be
+// which is chosen at random, events overtake even the shortest backlogs, including backlog events that are about to be
 // delivered. Those may then run twice.
 func openFleet(t testing.TB, n, servers int, random *rand.Rand) *testFleet {
 	t.Helper()

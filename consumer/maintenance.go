@@ -15,9 +15,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
-// upkeep makes sure that the streams and consumers exist. It creates lost ones again, and detects when another client
-// has.
-type upkeep struct {
+// maintenance makes sure that the streams and consumers exist. It creates lost ones again, and detects when another
+// client has.
+type maintenance struct {
 	cfg     Config
 	nc      *nats.Conn
 	js      jetstream.JetStream
@@ -33,8 +33,8 @@ type upkeep struct {
 	recreated chan struct{} // streams and consumers exist again
 }
 
-func newUpkeep(c *Consumer) *upkeep {
-	return &upkeep{
+func newMaintenance(c *Consumer) *maintenance {
+	return &maintenance{
 		cfg: c.cfg, nc: c.nc, js: c.js, log: c.log, clock: &c.clock, loop: c.api.Loop, lanes: c.puller.lanes,
 		settler: c.settler, created: make(creationTimes),
 		lost: make(chan struct{}, 1), suspect: make(chan struct{}, 1), recreated: make(chan struct{}, 1),
@@ -42,7 +42,7 @@ func newUpkeep(c *Consumer) *upkeep {
 }
 
 // create tries until the assets exist or ctx is done: at start NATS may not be reachable.
-func (u *upkeep) create(ctx context.Context, onlyMissing bool) error {
+func (u *maintenance) create(ctx context.Context, onlyMissing bool) error {
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	// Note the creation times before events of the current streams are in flight.
@@ -53,11 +53,11 @@ func (u *upkeep) create(ctx context.Context, onlyMissing bool) error {
 		u.nc.MaxPayload()); err != nil {
 		return err
 	}
-	return u.createdKnown(limited)
+	return u.retryNoteCreated(limited)
 }
 
 // recreate asks run to make sure that the assets exist.
-func (u *upkeep) recreate() {
+func (u *maintenance) recreate() {
 	jsapi.Signal(u.lost)
 }
 
@@ -65,7 +65,7 @@ func (u *upkeep) recreate() {
 const afterDeletion = 200 * time.Millisecond
 
 // run creates lost streams and consumers again, and detects when another client has.
-func (u *upkeep) run(life context.Context) {
+func (u *maintenance) run(life context.Context) {
 	tick := time.NewTicker(u.cfg.AckWait / 3)
 	defer tick.Stop()
 	for {
@@ -73,11 +73,11 @@ func (u *upkeep) run(life context.Context) {
 		case <-life.Done():
 			return
 		case <-tick.C:
-			if !u.looksGone(life) {
+			if !u.anyMissing(life) {
 				continue
 			}
 		case <-u.suspect:
-			if !u.looksGone(life) {
+			if !u.anyMissing(life) {
 				continue
 			}
 		case <-u.lost:
@@ -117,7 +117,7 @@ const unsureWait = 50 * time.Millisecond
 const infoPatience = 2 * time.Second
 
 // noteCreated reads the creation times of the streams. Its error is jetstream.ErrStreamNotFound when one is missing.
-func (u *upkeep) noteCreated(ctx context.Context) (err error) {
+func (u *maintenance) noteCreated(ctx context.Context) (err error) {
 	for _, name := range [...]string{events.StreamEvents, events.StreamParked, events.StreamSchedules} {
 		if e := u.noteCreatedOf(ctx, name); e != nil {
 			err = errors.Join(err, fmt.Errorf("consumer: stream %s: %w", name, e))
@@ -126,7 +126,7 @@ func (u *upkeep) noteCreated(ctx context.Context) (err error) {
 	return err
 }
 
-func (u *upkeep) noteCreatedOf(ctx context.Context, name string) error {
+func (u *maintenance) noteCreatedOf(ctx context.Context, name string) error {
 	var epochs [events.Lanes + events.DueLanes]uint64
 	for i, l := range u.lanes { // the list never changes
 		epochs[i] = l.src.epoch.Load()
@@ -146,7 +146,7 @@ func (u *upkeep) noteCreatedOf(ctx context.Context, name string) error {
 	u.created[name] = info.Created
 	u.loop.Do(func() {
 		if known && !was.Equal(info.Created) {
-			u.madeAgain(info)
+			u.dropOldEvents(info)
 		}
 		for i, l := range u.lanes {
 			if l.src.stream == name {
@@ -157,8 +157,8 @@ func (u *upkeep) noteCreatedOf(ctx context.Context, name string) error {
 	return nil
 }
 
-// createdKnown tries noteCreated a few times.
-func (u *upkeep) createdKnown(ctx context.Context) (err error) {
+// retryNoteCreated tries noteCreated a few times.
+func (u *maintenance) retryNoteCreated(ctx context.Context) (err error) {
 	for range 5 {
 		if err = u.noteCreated(ctx); err == nil || ctx.Err() != nil {
 			return err
@@ -167,8 +167,8 @@ func (u *upkeep) createdKnown(ctx context.Context) (err error) {
 	return err
 }
 
-// looksGone reports whether a stream is missing. run calls it regularly.
-func (u *upkeep) looksGone(life context.Context) bool {
+// anyMissing reports whether a stream is missing. run calls it regularly.
+func (u *maintenance) anyMissing(life context.Context) bool {
 	if !u.nc.IsConnected() {
 		return false
 	}
@@ -179,13 +179,13 @@ func (u *upkeep) looksGone(life context.Context) bool {
 	return errors.Is(err, jetstream.ErrStreamNotFound)
 }
 
-// madeAgain forgets the events in flight of the stream that was there before. It runs on the settle goroutine.
-func (u *upkeep) madeAgain(info *jetstream.StreamInfo) {
+// dropOldEvents forgets the events in flight of the stream that was there before. It runs on the settle goroutine.
+func (u *maintenance) dropOldEvents(info *jetstream.StreamInfo) {
 	name := info.Config.Name
-	old := u.settler.inflight.those(func(h *entry) bool {
+	old := u.settler.inflight.filter(func(h *entry) bool {
 		return h.from.stream == name && (h.event.Origin.Seq < info.Config.FirstSeq || h.stored.Before(info.Created))
 	})
 	u.log.Warn().Str("stream", name).Time("created", info.Created).Int("events", len(old)).
 		Msg("the stream was deleted and created again; events of the old stream that are in flight here are dropped")
-	u.settler.lapse(old)
+	u.settler.orphan(old)
 }

@@ -11,30 +11,31 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 )
 
-// unled reports whether an error of a publish says that no server takes messages for the stream: it has no leader, or
-// the leader does not answer.
-func unled(err error) bool {
+// noLeader reports whether an error of a publish says that no server takes messages for the stream: it has no leader,
+// or the leader does not answer.
+func noLeader(err error) bool {
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
 		errors.Is(err, jsapi.ErrNoAnswer)
 }
 
-// led notes that the stream has a leader.
-func (f *level) led() {
+// noteLeader notes that the stream has a leader.
+func (f *level) noteLeader() {
 	if f.since.Load() != 0 { // a load is cheaper, and there is almost always nothing to note
 		f.since.Store(0)
 	}
 }
 
-// unled notes that no server takes messages for the stream.
-func (f *level) unled() { f.since.CompareAndSwap(0, time.Now().UnixNano()) }
+// noteNoLeader notes that no server takes messages for the stream.
+func (f *level) noteNoLeader() { f.since.CompareAndSwap(0, time.Now().UnixNano()) }
 
-// seen notes what JetStream said of the leader. The answer to a question before the last refusal does not count.
-func (f *level) seen(info *jetstream.StreamInfo, asked time.Time) {
+// noteLeaderOf notes what JetStream said of the leader. The answer to a question before the last refusal does not
+// count.
+func (f *level) noteLeaderOf(info *jetstream.StreamInfo, asked time.Time) {
 	switch {
 	case info.Cluster != nil && info.Cluster.Leader == "":
-		f.unled()
+		f.noteNoLeader()
 	case f.since.Load() < asked.UnixNano():
-		f.led()
+		f.noteLeader()
 	}
 }
 

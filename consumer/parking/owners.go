@@ -30,7 +30,7 @@ const (
 	parkedInactive = 3 * time.Second
 )
 
-// Config is what a Lot needs from other packages.
+// Config is what Owners need from other packages.
 type Config struct {
 	Prefix events.Subjects
 	// Consumer is the configuration of the consumer of an owner's parked events, except its name, filter and
@@ -48,9 +48,9 @@ type Config struct {
 	Through func(owner string, parks uint64) bool
 }
 
-// Lot knows the owners with parked events, and gives them places. Make it with New, start it with Run. Its exported
+// Owners knows the owners with parked events, and gives them places. Make it with New, start it with Run. Its exported
 // methods may be called from any goroutine.
-type Lot struct {
+type Owners struct {
 	cfg    Config
 	js     jetstream.JetStream
 	log    zerolog.Logger
@@ -59,9 +59,9 @@ type Lot struct {
 	opens  *rate.Limiter // of creating consumers of owners
 }
 
-// New makes a Lot.
-func New(cfg Config, js jetstream.JetStream, log zerolog.Logger) *Lot {
-	return &Lot{
+// New makes Owners.
+func New(cfg Config, js jetstream.JetStream, log zerolog.Logger) *Owners {
+	return &Owners{
 		cfg: cfg, js: js, log: log, places: newPlaces(), look: make(chan struct{}, 1),
 		opens: rate.NewLimiter(rate.Every(parkedInactive/parkedConsumers), parkedLanes),
 	}
@@ -69,41 +69,41 @@ func New(cfg Config, js jetstream.JetStream, log zerolog.Logger) *Lot {
 
 // Room sets how many more events the owner can take. For owners without parked events it does nothing,
 // so it may be called often. It does not block.
-func (l *Lot) Room(owner string, n int) {
+func (l *Owners) Room(owner string, n int) {
 	if l.places.set(owner, n) && n > 0 {
 		l.cfg.Freed()
 	}
 }
 
 // Use changes the room of an owner whose parked events are pulled.
-func (l *Lot) Use(owner string, change func(room int) int) { l.places.use(owner, change) }
+func (l *Owners) Use(owner string, change func(room int) int) { l.places.use(owner, change) }
 
 // Unspent gives an owner back the room of an event that dispatch never saw, so that dispatch cannot report it.
-func (l *Lot) Unspent(owner string) { l.places.use(owner, func(room int) int { return room + 1 }) }
+func (l *Owners) Unspent(owner string) { l.places.use(owner, func(room int) int { return room + 1 }) }
 
 // Pulled reports whether the parked events of an owner are pulled.
-func (l *Lot) Pulled(owner string) bool { return l.places.has(owner) }
+func (l *Owners) Pulled(owner string) bool { return l.places.has(owner) }
 
 // Forget takes an owner's place away because its consumer is gone. The owner gets another place if it needs one.
-func (l *Lot) Forget(owner string) {
+func (l *Owners) Forget(owner string) {
 	l.places.forget(owner)
 	l.LookAgain()
 }
 
 // NotParked counts an event that was to be parked and will not be, because dispatch has counted it.
-func (l *Lot) NotParked(e *lifecycle.Delivery) {
+func (l *Owners) NotParked(e *lifecycle.Delivery) {
 	l.places.opened(e)
 	l.places.closed(e, 0)
 }
 
 // LookAgain makes Run look for owners soon.
-func (l *Lot) LookAgain() { jsapi.Signal(l.look) }
+func (l *Owners) LookAgain() { jsapi.Signal(l.look) }
 
 // Emptied notes that the parked event seq of owner was submitted, and that the stream had none after it.
-func (l *Lot) Emptied(owner string, seq uint64) {
+func (l *Owners) Emptied(owner string, seq uint64) {
 	p := &l.places
-	p.telling.Lock()
-	defer p.telling.Unlock()
+	p.notifying.Lock()
+	defer p.notifying.Unlock()
 	p.mu.Lock()
 	o, parks := p.own[owner], uint64(0)
 	if o != nil {
@@ -118,26 +118,26 @@ func (l *Lot) Emptied(owner string, seq uint64) {
 		jsapi.Signal(p.free)
 	}
 	p.mu.Unlock()
-	l.tellThrough(owner, parks)
+	l.notifyThrough(owner, parks)
 }
 
-// through notes that the stream had no more events of owner. was is what settledParks returned before that.
-func (l *Lot) through(owner string, was ownParks) {
+// through notes that the stream had no more events of owner. was is what unconfirmedParks returned before that.
+func (l *Owners) through(owner string, was ownParks) {
 	p := &l.places
-	p.telling.Lock()
-	defer p.telling.Unlock()
+	p.notifying.Lock()
+	defer p.notifying.Unlock()
 	p.mu.Lock()
 	o := p.own[owner]
 	same := o != nil && o.counting == was.counting
 	p.mu.Unlock()
 	if same {
-		l.tellThrough(owner, was.done)
+		l.notifyThrough(owner, was.done)
 	}
 }
 
-// tellThrough notifies dispatch that all parked events of owner were submitted, and forgets their count. The caller
-// holds telling, so that a number means the same to both sides.
-func (l *Lot) tellThrough(owner string, parks uint64) {
+// notifyThrough notifies dispatch that all parked events of owner were submitted, and forgets their count. The caller
+// holds notifying, so that a number means the same to both sides.
+func (l *Owners) notifyThrough(owner string, parks uint64) {
 	all := l.cfg.Through(owner, parks)
 	p := &l.places
 	p.mu.Lock()
@@ -156,7 +156,7 @@ func (l *Lot) tellThrough(owner string, parks uint64) {
 }
 
 // Run finds the owners that have parked events, and makes the puller pull these events.
-func (l *Lot) Run(life context.Context) {
+func (l *Owners) Run(life context.Context) {
 	tick := time.NewTicker(LookEvery)
 	defer tick.Stop()
 	work := l.lookForParked
@@ -185,7 +185,7 @@ func (l *Lot) Run(life context.Context) {
 
 // withinLook calls work, unless the process is draining or has no connection. Work that is not done by the time of the
 // next look is left to that look.
-func (l *Lot) withinLook(ctx context.Context, work func(context.Context) error) error {
+func (l *Owners) withinLook(ctx context.Context, work func(context.Context) error) error {
 	if l.cfg.Draining() || !l.js.Conn().IsConnected() {
 		return nil
 	}
@@ -194,9 +194,9 @@ func (l *Lot) withinLook(ctx context.Context, work func(context.Context) error) 
 	return work(ctx)
 }
 
-func (l *Lot) lookForParked(ctx context.Context) error {
-	parks := l.places.settledParks() // before the stream is asked
-	counts, err := l.parkedOwners(ctx)
+func (l *Owners) lookForParked(ctx context.Context) error {
+	parks := l.places.unconfirmedParks() // before the stream is asked
+	counts, err := l.countParked(ctx)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (l *Lot) lookForParked(ctx context.Context) error {
 }
 
 // openWaiting gives the free places to owners that wait for one.
-func (l *Lot) openWaiting(ctx context.Context) error {
+func (l *Owners) openWaiting(ctx context.Context) error {
 	for owners := l.places.next(); len(owners) > 0; owners = l.places.next() {
 		errs := make([]error, len(owners))
 		var all sync.WaitGroup
@@ -225,14 +225,14 @@ func (l *Lot) openWaiting(ctx context.Context) error {
 		}
 		all.Wait()
 		if err := errors.Join(errs...); err != nil {
-			return err // the next look goes on with the next owners
+			return err // the next look continues with the next owners
 		}
 	}
 	return nil
 }
 
-// parkedOwners counts the parked events of each owner that has any.
-func (l *Lot) parkedOwners(ctx context.Context) (map[string]uint64, error) {
+// countParked counts the parked events of each owner that has any.
+func (l *Owners) countParked(ctx context.Context) (map[string]uint64, error) {
 	stream, err := l.js.Stream(ctx, events.StreamParked)
 	if err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (l *Lot) parkedOwners(ctx context.Context) (map[string]uint64, error) {
 func ConsumerName(owner string) string { return "parked-" + owner }
 
 // openParked creates the consumer of an owner's parked events, and starts pulling from it.
-func (l *Lot) openParked(ctx context.Context, owner string) error {
+func (l *Owners) openParked(ctx context.Context, owner string) error {
 	if err := l.opens.Wait(ctx); err != nil {
 		return err
 	}

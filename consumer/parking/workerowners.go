@@ -7,13 +7,13 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// residents are the owners that have workers, by lane, and the names of their workers.
-type residents struct {
+// workerOwners are the owners that have workers, by lane, and the names of their workers.
+type workerOwners struct {
 	mu    sync.Mutex
 	lanes [events.Lanes]map[string]map[string]struct{}
 }
 
-func (r *residents) add(owner, worker string) {
+func (r *workerOwners) add(owner, worker string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	lane := &r.lanes[events.LaneOf(owner)]
@@ -26,7 +26,7 @@ func (r *residents) add(owner, worker string) {
 	(*lane)[owner][worker] = struct{}{}
 }
 
-func (r *residents) remove(owner, worker string) {
+func (r *workerOwners) remove(owner, worker string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	lane := r.lanes[events.LaneOf(owner)]
@@ -37,7 +37,7 @@ func (r *residents) remove(owner, worker string) {
 }
 
 // next returns at most n owners of a lane that follow after, in order. The first follows the last.
-func (r *residents) next(lane int, after string, n int) []string {
+func (r *workerOwners) next(lane int, after string, n int) []string {
 	r.mu.Lock()
 	owners := make([]string, 0, len(r.lanes[lane]))
 	for owner := range r.lanes[lane] {
@@ -55,14 +55,14 @@ func (r *residents) next(lane int, after string, n int) []string {
 }
 
 // has reports whether an owner has workers.
-func (r *residents) has(owner string) bool {
+func (r *workerOwners) has(owner string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.lanes[events.LaneOf(owner)][owner]) > 0
 }
 
 // any reports whether some owner has workers.
-func (r *residents) any() bool {
+func (r *workerOwners) any() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, lane := range r.lanes {

@@ -9,11 +9,11 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// An owner bypasses only if it has few events and others have a backlog.
+// An owner overtakes only if it has few events and others have a backlog.
 func TestWhoOvertakes(t *testing.T) {
-	b := &Bypass{cfg: BypassConfig{Prefix: events.DefaultPrefix, Least: 6400}} // so 100 are few
+	b := &Overtaker{cfg: OvertakeConfig{Prefix: events.DefaultPrefix, Least: 6400}} // so 100 are few
 	few := func(subjects map[string]uint64) (owners []string) {
-		for _, o := range b.few(subjects, 0) {
+		for _, o := range b.withFew(subjects, 0) {
 			require.NotEmpty(t, o.subjects)
 			owners = append(owners, o.owner)
 		}
@@ -38,13 +38,13 @@ func TestWhoOvertakes(t *testing.T) {
 	for i := range 1000 {
 		owners[fmt.Sprint("q", i)] = 8
 	}
-	require.Len(t, few(lane(owners)), bypassAtOnce/8)
+	require.Len(t, few(lane(owners)), overtakeAtOnce/8)
 	for owner := range owners {
 		if owner != "noisy" {
 			owners[owner] = 1
 		}
 	}
-	require.Len(t, few(lane(owners)), bypassOwners)
+	require.Len(t, few(lane(owners)), overtakeOwners)
 	delete(owners, "noisy")
 	for owner := range owners {
 		owners[owner] = 99

@@ -12,7 +12,7 @@ import (
 )
 
 func TestResidents(t *testing.T) {
-	var r residents
+	var r workerOwners
 	var lane3 []string
 	for i := range 400 {
 		owner := fmt.Sprint("o", i)
@@ -36,5 +36,5 @@ func TestResidents(t *testing.T) {
 	r.remove(lane3[0], "b")
 	require.Equal(t, lane3[1], r.next(3, "", 1)[0])
 	require.Equal(t, lane3[1], r.next(3, lane3[0], 1)[0], "after one that is gone")
-	require.Empty(t, (&residents{}).next(3, "", 5))
+	require.Empty(t, (&workerOwners{}).next(3, "", 5))
 }
