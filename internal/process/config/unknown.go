@@ -17,10 +17,14 @@ var removed = map[string]string{
 	"PINWHEEL_SPARE_ISOLATES":     "a process keeps 2 isolates ready for first events",
 }
 
+// ChildVariable marks a process as a supervisor's child. Only the supervisor sets it.
+const ChildVariable = "_" + EnvPrefix + "_CHILD"
+
 // unknownVariables returns an error for every PINWHEEL_* variable that nothing reads. Otherwise a misspelt setting, or
 // one that was removed, would be ignored silently.
 func unknownVariables(environ []string) error {
 	known := Variables()
+	child := slices.ContainsFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, ChildVariable+"=") })
 	var errs []error
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -29,6 +33,9 @@ func unknownVariables(environ []string) error {
 			continue
 		}
 		if now, was := removed[name]; was {
+			if child { // an earlier binary is its supervisor, and passes all variables that it knows
+				continue
+			}
 			errs = append(errs, fmt.Errorf("variable %s was removed: %s. Unset it", name, now))
 			continue
 		}

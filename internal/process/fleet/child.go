@@ -6,10 +6,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
-// childVariable marks a process as a supervisor's child: "NUMBER:SOCKET". Only the supervisor sets it.
-const childVariable = "_PINWHEEL_CHILD"
+// childVariable has the process of a supervisor's child: "NUMBER:SOCKET".
+const childVariable = config.ChildVariable
 
 // embeddedVariable tells a supervisor's child that its NATS URL is the supervisor's embedded NATS.
 const embeddedVariable = "_PINWHEEL_EMBEDDED"
