@@ -98,7 +98,7 @@ func (h *entry) Holds() *lifecycle.Delivery { return &h.event }
 
 // once reports whether an event must not run again once it has succeeded.
 func (c *Consumer) once(e *lifecycle.Delivery) bool {
-	return c.cfg.Idempotent != nil && c.cfg.Idempotent(e.Owner, e.Worker)
+	return c.cfg.Catalog.Idempotent(e.Owner, e.Worker)
 }
 
 // deliver adds a delivery to the events in flight and passes the events on.

@@ -273,7 +273,7 @@ func (p *puller) pullParked(ctx context.Context, owner string, first int) error 
 // bypassConfig returns the settings for bypassing the backlog of a lane.
 func bypassConfig(c *Consumer) parking.BypassConfig {
 	cfg := parking.BypassConfig{
-		Prefix: c.cfg.Prefix, Decoder: c.decoder, Least: c.cfg.Overtake,
+		Prefix: c.cfg.Prefix, Decoder: c.decoder, Catalog: c.cfg.Catalog, Least: c.cfg.Overtake,
 		Far: func(lane int) bool { return c.puller.lanes[lane].far.Load() }, // lanes never change
 	}
 	for lane := range events.Lanes {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
@@ -38,6 +39,8 @@ type BypassConfig struct {
 	// Least is how many events must wait in a lane before the events of owners that have few there are brought past
 	// them. 0: never.
 	Least int
+	// Catalog has the workers of owners.
+	Catalog *catalog.Catalog
 	// Lanes are the names of the lanes' consumers.
 	Lanes []string
 	// Far reports whether at least that many wait in a lane, as far as this process knows.
@@ -50,12 +53,11 @@ type BypassConfig struct {
 // Bypass brings events of owners that have few past another owner's backlog in their lane. It parks these events (ADR
 // 0018). Make it with NewBypass, start it with Run.
 type Bypass struct {
-	cfg       BypassConfig
-	lot       *Lot
-	js        jetstream.JetStream
-	log       zerolog.Logger
-	residents residents
-	brought   prometheus.Counter
+	cfg     BypassConfig
+	lot     *Lot
+	js      jetstream.JetStream
+	log     zerolog.Logger
+	brought prometheus.Counter
 }
 
 // NewBypass makes a Bypass.
@@ -67,18 +69,6 @@ func NewBypass(cfg BypassConfig, l *Lot, js jetstream.JetStream, log zerolog.Log
 
 // Collectors are the metrics of the bypass.
 func (b *Bypass) Collectors() []prometheus.Collector { return []prometheus.Collector{b.brought} }
-
-// Install notes that an owner has a worker. It may be called from any goroutine.
-func (b *Bypass) Install(owner, worker string) { b.residents.add(owner, worker) }
-
-// Remove notes that an owner no longer has a worker. It may be called from any goroutine.
-func (b *Bypass) Remove(owner, worker string) { b.residents.remove(owner, worker) }
-
-// Resident reports whether an owner has workers. It may be called from any goroutine.
-func (b *Bypass) Resident(owner string) bool { return b.residents.has(owner) }
-
-// Residents reports whether some owner has workers. It may be called from any goroutine.
-func (b *Bypass) Residents() bool { return b.residents.any() }
 
 // Run brings events past backlogs until life ends.
 func (b *Bypass) Run(life context.Context) {

@@ -47,7 +47,7 @@ func (b *Bypass) fewIn(ctx context.Context, lane int, at *position, subjects uin
 	}
 	counts := make(map[string]uint64)
 	now, others := time.Now(), at.pending
-	for _, owner := range b.residents.next(lane, at.counting.after, bypassOwners) {
+	for _, owner := range residents(b.cfg.Catalog, lane, at.counting.after, bypassOwners) {
 		at.counting.after = owner
 		if now.Before(at.counting.crowds[owner]) {
 			continue
