@@ -64,11 +64,13 @@ var house = map[string]room{
 	// Types that rooms share about an event. They are not part of the contract with publishers.
 	"events/workers":   {pure: true, rooms: []string{"events"}},
 	"events/lifecycle": {pure: true, rooms: []string{"events/workers", "events"}},
+	// What a process has of workers and policies now. Whoever needs that asks it.
+	"events/workers/catalog": {pure: true, rooms: []string{"events/workers"}},
 	"events/client": {pure: true, rooms: []string{"events"}, libs: []string{libNATS},
 		tests: []string{"internal/process/natsd", "internal/test/natstest"}},
 	"consumer": {
 		pure: true,
-		rooms: []string{"events/workers",
+		rooms: []string{"events/workers", "events/workers/catalog",
 			"consumer/attempts", "consumer/bodies", "consumer/bridge", "consumer/deadletter", "consumer/janitor",
 			"consumer/jsapi", "consumer/limit",
 			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle",
@@ -83,7 +85,8 @@ var house = map[string]room{
 	"consumer/jsapi": {pure: true, rooms: []string{"events", "internal/lib/guard", "internal/lib/perowner",
 		"internal/lib/repeats", "internal/lib/stored"},
 		libs: []string{libNATS, libBackoff}},
-	"consumer/limit": {pure: true, rooms: []string{"events/workers", "events", "internal/lib/guard"},
+	"consumer/limit": {pure: true, rooms: []string{"events/workers", "events/workers/catalog", "events",
+		"internal/lib/guard"},
 		libs: []string{"golang.org/x/time/rate"}},
 	"consumer/janitor": {pure: true, rooms: []string{"consumer/jsapi", "events", "internal/lib/stored"},
 		libs: []string{libNATS, libProm, libZerolog}, tests: []string{"internal/test/natstest"}},
@@ -109,8 +112,8 @@ var house = map[string]room{
 			"internal/lib/resources", "internal/lib/stored"}, libs: []string{libNATS, libProm, libZerolog},
 	},
 	"consumer/bridge": {
-		pure: true, rooms: []string{"events/workers", "consumer/jsapi", "consumer/limit", "consumer/storage", "events",
-			"internal/lib/perowner"},
+		pure: true, rooms: []string{"events/workers", "events/workers/catalog", "consumer/jsapi", "consumer/limit",
+			"consumer/storage", "events", "internal/lib/perowner"},
 		libs:  []string{libNATS, libProm, libZerolog},
 		tests: []string{"internal/lib/stored", "internal/test/jsapitest"},
 	},
@@ -123,8 +126,9 @@ var house = map[string]room{
 	},
 	"consumer/parking": {
 		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "events/lifecycle",
-			"internal/lib/stored"},
-		libs: []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+			"events/workers/catalog", "internal/lib/stored"},
+		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
+		tests: []string{"events/workers"},
 	},
 	"consumer/schedule": {
 		pure: true, rooms: []string{"events/workers",
@@ -133,7 +137,8 @@ var house = map[string]room{
 		libs:  []string{libNATS, libProm, libZerolog},
 		tests: []string{"consumer", "events/lifecycle", "internal/process/natsd", "internal/test/natstest"},
 	},
-	"dispatch": {pure: true, rooms: []string{"events/workers", "events", "events/lifecycle", "internal/lib/guard"},
+	"dispatch": {pure: true, rooms: []string{"events/workers", "events/workers/catalog", "events", "events/lifecycle",
+		"internal/lib/guard"},
 		libs: []string{libBackoff, libProm, libZerolog}},
 	"isolates": {
 		rooms: []string{"events", "events/lifecycle", "events/workers", "internal/process/crashnote",
@@ -248,8 +253,8 @@ var house = map[string]room{
 	},
 	// What KV and objects bindings do. It knows no V8.
 	"internal/env/bindings": {
-		pure: true, rooms: []string{"events", "events/lifecycle", "events/workers", "internal/lib/resources",
-			"internal/lib/stored"},
+		pure: true, rooms: []string{"events", "events/lifecycle", "events/workers", "events/workers/catalog",
+			"internal/lib/resources", "internal/lib/stored"},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"internal/process/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer},
 	},
@@ -300,7 +305,7 @@ var house = map[string]room{
 	},
 	// Connects the rooms of an event.
 	"internal/process/fleet": {
-		rooms: []string{"events/workers",
+		rooms: []string{"events/workers", "events/workers/catalog",
 			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates",
 			"internal/process/admin",
 			"internal/http/assetserver", "internal/env/assetstore", "internal/operate/audit",

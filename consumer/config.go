@@ -7,6 +7,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
 )
 
@@ -65,9 +66,8 @@ type Config struct {
 	Duplicates time.Duration
 	// ResultAge is how long results of idempotent workers are kept. At least 1 s.
 	ResultAge time.Duration
-	// Idempotent reports whether a worker is idempotent: its events that have succeeded are not run again. It is called
-	// for each delivery, from one goroutine. nil: no worker is idempotent.
-	Idempotent func(owner, worker string) bool
+	// Catalog has the workers and the policies of owners. nil: there are none.
+	Catalog *catalog.Catalog
 	// OnLog, when it is not nil, is called with each line that the consumer writes to a worker's output. It must not
 	// block, nor keep the line.
 	OnLog func(*events.LogLine)

@@ -28,6 +28,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/lib/repeats"
 )
 
@@ -74,6 +75,9 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, fmt.Errorf("consumer: %w", err)
+	}
+	if cfg.Catalog == nil {
+		cfg.Catalog = &catalog.Catalog{}
 	}
 	c := &Consumer{
 		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log,
@@ -125,7 +129,8 @@ func (c *Consumer) wire() {
 	c.janitor = janitor.New(janitor.Config{Anchors: c.puller.anchors, Lanes: sweptLanes(c.puller.lanes),
 		Replicas: cfg.Replicas}, c.js, c.log)
 	c.bridge = bridge.New(bridge.Config{
-		Prefix: prefix, Decoder: c.decoder, Calls: cfg.Calls, Replies: c.metrics.replies, PubAck: c.metrics.pubAckDropped,
+		Prefix: prefix, Decoder: c.decoder, Catalog: cfg.Catalog, Calls: cfg.Calls,
+		Replies: c.metrics.replies, PubAck: c.metrics.pubAckDropped,
 	}, c.api, c.usage, &c.pending, c.log, c.metrics.seldom)
 }
 
@@ -140,7 +145,7 @@ func (c *Consumer) newSettler() *settler {
 			absences: &c.leases.absences,
 		},
 	}
-	s.overdue = overdue{settler: s, workers: c.overtaker, count: c.metrics.setAside}
+	s.overdue = overdue{settler: s, catalog: c.cfg.Catalog, count: c.metrics.setAside}
 	s.acks = &acks{
 		api: c.api, requests: jsapi.NewRequester(c.nc), waits: c.puller.demand.waits, inflight: &c.inflight,
 		metrics: c.metrics, cfg: c.cfg, attempts: c.attempts, parts: c.parts,
@@ -304,22 +309,13 @@ func (c *Consumer) Now() time.Time { return c.clock.Now() }
 
 // Install starts the schedules of a worker's active version in this process, and ends those of the version before. It
 // may be called from any goroutine and does not block.
-func (c *Consumer) Install(in workers.Installation) {
-	c.overtaker.Install(in.Owner, in.Name)
-	c.ticker.Install(in)
-}
+func (c *Consumer) Install(in workers.Installation) { c.ticker.Install(in) }
 
 // Remove ends the schedules of a worker. It may be called from any goroutine and does not block.
-func (c *Consumer) Remove(owner, worker string) {
-	c.overtaker.Remove(owner, worker)
-	c.ticker.Remove(owner, worker)
-}
+func (c *Consumer) Remove(owner, worker string) { c.ticker.Remove(owner, worker) }
 
 // OnTick sets f, which is called for every tick that this process makes from now on. f must not block.
 func (c *Consumer) OnTick(f func(owner, worker, schedule string, tick time.Time)) { c.ticker.OnTick(f) }
-
-// SetPolicy sets how much an owner may call and send from now on. It may be called from any goroutine.
-func (c *Consumer) SetPolicy(owner string, p workers.Policy) { c.bridge.SetPolicy(owner, p) }
 
 // SetProcesses sets how many processes the fleet has. Calls are spread evenly over them. It may be called from any
 // goroutine.

@@ -99,7 +99,7 @@ func (h *entry) Holds() *lifecycle.Delivery { return &h.event }
 
 // isIdempotent reports whether an event must not run again once it has succeeded.
 func (c *Consumer) isIdempotent(e *lifecycle.Delivery) bool {
-	return c.cfg.Idempotent != nil && c.cfg.Idempotent(e.Owner, e.Worker)
+	return c.cfg.Catalog.Idempotent(e.Owner, e.Worker)
 }
 
 // deliver adds a delivery to the events in flight and passes the events on.

@@ -37,7 +37,7 @@ func TestDoorLimits(t *testing.T) {
 		return r.Failure != nil
 	}
 	// In the hours that the bucket takes to fill up there are three.
-	f.SetPolicy("acme", workers.Policy{Calls: 1, CallBurst: 3})
+	f.catalog.SetPolicy("acme", workers.Policy{Calls: 1, CallBurst: 3})
 	refused := 0
 	begin := time.Now()
 	for range 10 {
@@ -51,12 +51,12 @@ func TestDoorLimits(t *testing.T) {
 	require.LessOrEqual(t, refused, 7)
 	require.Len(t, d.events(), 20-refused, "what is refused is not stored")
 
-	f.SetPolicy("acme", workers.Policy{CallBytes: 1000})
+	f.catalog.SetPolicy("acme", workers.Policy{CallBytes: 1000})
 	require.False(t, limited("acme", strings.Repeat("x", 5000)), "one that is larger takes all of a second")
 	require.True(t, limited("acme", strings.Repeat("x", 900)))
 	require.False(t, limited("other", strings.Repeat("x", 5000)))
 
-	f.SetPolicy("acme", workers.Policy{})
+	f.catalog.SetPolicy("acme", workers.Policy{})
 	for range 10 {
 		require.False(t, limited("acme", "x"))
 	}
@@ -90,8 +90,9 @@ func TestDoorLimitsSends(t *testing.T) {
 		{workers.Policy{CallBytes: 1000}, 10, "owner acme may send 1000 bytes of tasks in a second"},
 		{workers.Policy{CallBytes: 1000, SendBytes: 3000}, 30, "owner acme may send 3000 bytes of tasks in a second"},
 	} {
-		f.SetPolicy("acme", workers.Policy{}) // full buckets
-		f.SetPolicy("acme", c.policy)
+		f.catalog.SetPolicy("acme", workers.Policy{})
+		require.Nil(t, f.AdmitSend("acme", 1, 1)) // the next policy begins with full buckets
+		f.catalog.SetPolicy("acme", c.policy)
 		begin := time.Now()
 		n, why := passed("acme", 1000, 100)
 		require.GreaterOrEqual(t, n, c.most)
@@ -100,7 +101,7 @@ func TestDoorLimitsSends(t *testing.T) {
 		n, _ = passed("beta", 1000, 100)
 		require.Equal(t, 1000, n)
 	}
-	f.SetPolicy("acme", workers.Policy{Calls: 1, Sends: 8})
+	f.catalog.SetPolicy("acme", workers.Policy{Calls: 1, Sends: 8})
 	for range 50 {
 		f.AdmitSend("acme", 1, 1)
 	}
@@ -113,7 +114,7 @@ func TestDoorIsSharedByProcesses(t *testing.T) {
 	nc := connect(t)
 	f := start(t, nc, testConfig(), &dispatcher{handle: echo})
 	f.SetProcesses(4)
-	f.SetPolicy("acme", workers.Policy{Calls: 1, CallBurst: 40})
+	f.catalog.SetPolicy("acme", workers.Policy{Calls: 1, CallBurst: 40})
 	passed := 0
 	begin := time.Now()
 	for range 20 {

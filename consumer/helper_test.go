@@ -18,6 +18,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/process/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
@@ -104,16 +106,26 @@ func dead(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 // fleet is one running Consumer.
 type fleet struct {
 	*consumer.Consumer
-	d    *dispatcher
-	stop func() // drains and waits
-	halt func() // ends at once, as far as Run can
-	done chan struct{}
+	catalog *catalog.Catalog
+	d       *dispatcher
+	stop    func() // drains and waits
+	halt    func() // ends at once, as far as Run can
+	done    chan struct{}
 }
 
 // testConfig has the default lease. It is not over when an event waits for a slow machine: no test sees it again.
 func testConfig() consumer.Config {
 	c := consumer.DefaultConfig()
 	c.Node, c.Heartbeat, c.MaxBytes, c.Window = "test", 200*time.Millisecond, 64<<20, 128
+	return c
+}
+
+// idempotent returns a catalog in which a worker w of each owner is idempotent.
+func idempotent(owners ...string) *catalog.Catalog {
+	c := &catalog.Catalog{}
+	for _, o := range owners {
+		c.Install(workers.Only(&workers.Worker{Owner: o, Name: "w", Spec: workers.Spec{Idempotent: true}}))
+	}
 	return c
 }
 
@@ -131,6 +143,9 @@ func start(t testing.TB, nc *nats.Conn, cfg consumer.Config, d *dispatcher) *fle
 
 func startWithin(t testing.TB, patience time.Duration, nc *nats.Conn, cfg consumer.Config, d *dispatcher) *fleet {
 	t.Helper()
+	if cfg.Catalog == nil {
+		cfg.Catalog = &catalog.Catalog{}
+	}
 	c, err := consumer.New(cfg, nc, d, testLog(t), nil)
 	require.NoError(t, err)
 	d.settle = c.Settle
@@ -142,7 +157,7 @@ func startWithin(t testing.TB, patience time.Duration, nc *nats.Conn, cfg consum
 		defer close(done)
 		runErr = c.Run(pull, work)
 	}()
-	f := &fleet{Consumer: c, d: d, done: done}
+	f := &fleet{Consumer: c, catalog: cfg.Catalog, d: d, done: done}
 	f.stop = func() { stopPull(); <-done }
 	f.halt = func() { stopWork(); stopPull(); <-done }
 	t.Cleanup(func() {

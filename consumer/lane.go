@@ -273,7 +273,7 @@ func (p *puller) pullParked(ctx context.Context, owner string, first int) error 
 // overtakeConfig returns the settings for overtaking the backlog of a lane.
 func overtakeConfig(c *Consumer) parking.OvertakeConfig {
 	cfg := parking.OvertakeConfig{
-		Prefix: c.cfg.Prefix, Decoder: c.decoder, Least: c.cfg.Overtake,
+		Prefix: c.cfg.Prefix, Decoder: c.decoder, Catalog: c.cfg.Catalog, Least: c.cfg.Overtake,
 		Backlogged: func(lane int) bool { return c.puller.lanes[lane].backlogged.Load() }, // lanes never change
 	}
 	for lane := range events.Lanes {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
@@ -25,14 +26,11 @@ const (
 // the event leaves the process, and stays in its stream. Its methods run on the settle goroutine, except Lately.
 type overdue struct {
 	*settler
-	workers interface {
-		HasWorkers(owner string) bool
-		AnyWorkers() bool
-	}
-	ticks int
-	count prometheus.Counter
-	some  atomic.Int64 // set aside without an hour between two of them
-	last  atomic.Int64 // when the last one was, Unix time in seconds
+	catalog *catalog.Catalog
+	ticks   int
+	count   prometheus.Counter
+	some    atomic.Int64 // set aside without an hour between two of them
+	last    atomic.Int64 // when the last one was, Unix time in seconds
 }
 
 // tick counts the time since the last tick, and looks now and then.
@@ -54,12 +52,12 @@ func (o *overdue) tick(now time.Time) {
 // strangers sets aside what owners without workers have beyond their share. While no owner has workers, nobody needs
 // the places.
 func (o *overdue) strangers() {
-	if !o.workers.AnyWorkers() {
+	if o.catalog.Empty() {
 		return
 	}
 	share := max(1, o.cfg.Window/strangersPart)
 	for _, h := range o.inflight.settling(strangersWithin) {
-		if o.workers.HasWorkers(h.event.Owner) {
+		if o.catalog.HasWorkers(h.event.Owner) {
 			continue
 		}
 		if share -= h.places; share < 0 {

@@ -191,7 +191,7 @@ func TestFewOvertakeAFloodOfSubjects(t *testing.T) {
 	d := &dispatcher{forget: true, handle: j.handle}
 	f := start(t, natstest.Connect(t, j.srv), cfg, d)
 	for _, owner := range []string{"noisy", mate(0), mate(1)} {
-		f.Install(workers.Only(&workers.Worker{Owner: owner, Name: "w"}))
+		f.catalog.Install(workers.Only(&workers.Worker{Owner: owner, Name: "w"}))
 	}
 	for i := range 20_000 {
 		_, err := j.js.PublishAsync(fmt.Sprintf("%sx%d", subjects.Event(events.Task, "noisy", "w"), i), nil)

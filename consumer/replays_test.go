@@ -57,7 +57,7 @@ func TestHowReplaysEnd(t *testing.T) {
 
 	cfg := testConfig()
 	cfg.LongRetry = time.Second
-	cfg.Idempotent = func(owner, _ string) bool { return owner == "once" }
+	cfg.Catalog = idempotent("once")
 	start(t, nc, cfg, &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		s := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Version: "1-a",
 			Failure: events.Fail(events.ReasonException, "no prices")}}

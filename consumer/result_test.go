@@ -20,7 +20,7 @@ func TestIdempotentWorkersEventsRunOnce(t *testing.T) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
-	cfg.Idempotent = func(owner, worker string) bool { return owner == "acme" && worker == "w" }
+	cfg.Catalog = idempotent("acme")
 	d := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 		s, ok := ack(e)
 		s.Reply = &events.Reply{
@@ -114,7 +114,7 @@ func resultIsKept(t *testing.T, d *dispatcher, submits int) {
 	nc := connect(t)
 	js := jetStream(t, nc)
 	cfg := testConfig()
-	cfg.Idempotent = func(string, string) bool { return true }
+	cfg.Catalog = idempotent("acme")
 	start(t, nc, cfg, d)
 	publish(t, nc, events.Task, "acme", nats.Header{events.HeaderEventID: {"x"}}, "early")
 	eventuallyStored(t, js, events.StreamEvents, 0)

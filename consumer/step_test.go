@@ -67,7 +67,7 @@ func byBody(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
 func crashConfig() consumer.Config {
 	cfg := testConfig()
 	cfg.AckWait, cfg.LongRetry = 400*time.Millisecond, 100*time.Millisecond
-	cfg.Idempotent = func(owner, _ string) bool { return owner == "once" }
+	cfg.Catalog = idempotent("once")
 	return cfg
 }
 

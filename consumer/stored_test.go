@@ -56,7 +56,7 @@ func TestResultsAndBodiesOfAnOwnerAreBounded(t *testing.T) {
 	js := jetStream(t, nc)
 	cfg := testConfig()
 	cfg.MaxBytes = 64 << 20 // and so 8 MiB of results
-	cfg.Idempotent = func(string, string) bool { return true }
+	cfg.Catalog = idempotent("acme", "beta")
 	start(t, nc, cfg, &dispatcher{handle: echo, forget: true})
 	publish(t, nc, events.Task, "beta", nats.Header{"Event-Id": {"b"}}, "first")
 	for i := range 200 {

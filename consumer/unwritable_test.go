@@ -217,7 +217,7 @@ func TestOwnersWithoutWorkersHaveNoShare(t *testing.T) {
 	nc := connect(t)
 	cfg := testConfig()
 	f := start(t, nc, cfg, &dispatcher{handle: dead})
-	f.Install(workers.Only(&workers.Worker{Owner: "good", Name: "w"}))
+	f.catalog.Install(workers.Only(&workers.Worker{Owner: "good", Name: "w"}))
 	refuseLetters(t, nc)
 	const each = 20
 	for i := range each {

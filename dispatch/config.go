@@ -7,6 +7,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 )
 
 // Bounds of Config.
@@ -79,6 +80,8 @@ type Config struct {
 	// MaxBatch is how many events a batch has at most, whatever its worker allows: a batch must be well below the number
 	// of events that the consumer holds. Default 100.
 	MaxBatch int
+	// Catalog has the policies of owners. The Dispatcher must follow it. Default: there are none.
+	Catalog *catalog.Catalog
 	// Rand makes the jitter of retry delays: numbers in [0,1). Nil means math/rand/v2. It is called with
 	// the dispatcher's lock held.
 	Rand func() float64
@@ -99,6 +102,9 @@ func (c Config) OrDefault() Config {
 	}
 	if c.MaxBatch == 0 {
 		c.MaxBatch = workers.MaxBatch.MaxSize
+	}
+	if c.Catalog == nil {
+		c.Catalog = &catalog.Catalog{}
 	}
 	return c
 }

@@ -22,7 +22,7 @@ func gateOwner(l *ownerLimit) (*owner, *route) {
 
 // An owner's runs take its places, and give them back.
 func TestOwnerLimitAdmits(t *testing.T) {
-	l := newOwnerLimit(Config{Threads: 2, OwnerMaxRunning: 2, OwnerMaxQueued: 9})
+	l := newOwnerLimit(Config{Threads: 2, OwnerMaxRunning: 2, OwnerMaxQueued: 9}.OrDefault())
 	o, r := gateOwner(&l)
 	it := &item{route: r}
 	one, other := &run{owner: o, route: r}, &run{owner: o, route: r}
@@ -49,21 +49,20 @@ func TestOwnerLimitAdmits(t *testing.T) {
 
 // A limit of the fleet is divided among its processes, and a removed policy restores what is configured.
 func TestOwnerLimitOfPolicies(t *testing.T) {
-	l := newOwnerLimit(Config{Threads: 2, OwnerMaxRunning: 8, OwnerMaxQueued: 9})
+	l := newOwnerLimit(Config{Threads: 2, OwnerMaxRunning: 8, OwnerMaxQueued: 9}.OrDefault())
 	o, _ := gateOwner(&l)
-	l.setPolicy("o", workers.Policy{FleetMaxRunning: 6, MaxQueued: 4})
+	l.cfg.Catalog.SetPolicy("o", workers.Policy{FleetMaxRunning: 6, MaxQueued: 4})
 	l.processes = 3
 	l.apply(o)
 	require.Equal(t, []int{2, 4}, []int{o.maxRunning, o.maxQueued})
-	l.setPolicy("o", workers.Policy{})
+	l.cfg.Catalog.SetPolicy("o", workers.Policy{})
 	l.apply(o)
 	require.Equal(t, []int{8, 9}, []int{o.maxRunning, o.maxQueued})
-	require.Empty(t, l.policies)
 }
 
 // A worker's runs take the places of its limit. A run that ends brings what waits for them into the owner's queue.
 func TestWorkerLimitAdmits(t *testing.T) {
-	owners := newOwnerLimit(Config{Threads: 2, OwnerMaxRunning: 8, OwnerMaxQueued: 9})
+	owners := newOwnerLimit(Config{Threads: 2, OwnerMaxRunning: 8, OwnerMaxQueued: 9}.OrDefault())
 	o, r := gateOwner(&owners)
 	l := workerLimit{limited: map[*route]struct{}{}, processes: 2}
 	w := &workers.Worker{Version: "1-a"}

@@ -1,12 +1,9 @@
 package dispatch
 
-import "github.com/pinwheel-run/pinwheel/events/workers"
-
 // ownerLimit is the gate of owners: how many events of an owner may run in this process. A run that waits for a service
 // call does not count (calls.go).
 type ownerLimit struct {
 	cfg       Config
-	policies  map[string]workers.Policy
 	processes int            // of the fleet, 1 or more
 	overstay  map[string]int // turns that continue in V8 although they were told to end, by owner
 }
@@ -14,7 +11,6 @@ type ownerLimit struct {
 func newOwnerLimit(cfg Config) ownerLimit {
 	return ownerLimit{
 		cfg:       cfg,
-		policies:  make(map[string]workers.Policy),
 		processes: 1,
 		overstay:  make(map[string]int),
 	}
@@ -74,18 +70,9 @@ func (l *ownerLimit) overstays(owner string, is bool) {
 	}
 }
 
-// setPolicy sets the policy of an owner. The zero Policy removes it.
-func (l *ownerLimit) setPolicy(owner string, p workers.Policy) {
-	if p.IsZero() {
-		delete(l.policies, owner)
-	} else {
-		l.policies[owner] = p
-	}
-}
-
 // apply sets the limits of an owner from its policy.
 func (l *ownerLimit) apply(o *owner) {
-	p := l.policies[o.name]
+	p := l.cfg.Catalog.Policy(o.name)
 	o.account.setWeight(p.Weight)
 	o.places.maxRunning = l.share(p.MaxRunning, l.cfg.OwnerMaxRunning, p.FleetMaxRunning)
 	o.overflow.maxQueued = l.share(p.MaxQueued, l.cfg.OwnerMaxQueued, p.FleetMaxQueued)

@@ -85,15 +85,15 @@ func TestPolicyOfAnOwner(t *testing.T) {
 		require.InEpsilon(t, want, float64(c.used["heavy"])/float64(c.used["light"]), 0.1)
 	}
 	share(1)
-	d.SetPolicy("heavy", workers.Policy{Weight: 3})
+	setPolicy(d, "heavy", workers.Policy{Weight: 3})
 	share(3)
-	d.SetPolicy("heavy", workers.Policy{})
+	setPolicy(d, "heavy", workers.Policy{})
 	share(1)
 
-	d.SetPolicy("new", workers.Policy{MaxRunning: 2, MaxQueued: 5}) // before the owner exists
+	setPolicy(d, "new", workers.Policy{MaxRunning: 2, MaxQueued: 5}) // before the owner exists
 	d.Install(workers.Only(worker("new", "w")))
-	d.SetPolicy("heavy", workers.Policy{MaxRunning: 1})
-	d.SetPolicy("light", workers.Policy{MaxRunning: 1})
+	setPolicy(d, "heavy", workers.Policy{MaxRunning: 1})
+	setPolicy(d, "light", workers.Policy{MaxRunning: 1})
 	l.take()
 	d.Submit(tasks("new", "w", 20))
 	parked := 0
@@ -117,7 +117,7 @@ func TestPolicyOfAnOwner(t *testing.T) {
 func TestFleetWideLimits(t *testing.T) {
 	d, l := newDispatcher(t, Config{Threads: 1, OwnerMaxRunning: 20, OwnerMaxQueued: 50})
 	d.Install(workers.Only(worker("o", "w")))
-	d.SetPolicy("o", workers.Policy{FleetMaxRunning: 12, FleetMaxQueued: 100})
+	setPolicy(d, "o", workers.Policy{FleetMaxRunning: 12, FleetMaxQueued: 100})
 	var running []*lifecycle.Attempt
 	fill := func() int {
 		for {
@@ -142,12 +142,12 @@ func TestFleetWideLimits(t *testing.T) {
 		require.Equal(t, []int{c.running, c.queued}, []int{o.maxRunning, o.maxQueued})
 		l.take()
 	}
-	d.SetPolicy("o", workers.Policy{FleetMaxRunning: 1000, MaxRunning: 7})
+	setPolicy(d, "o", workers.Policy{FleetMaxRunning: 1000, MaxRunning: 7})
 	require.Equal(t, 7, d.owners["o"].maxRunning)
 
 	// More room is used at once.
 	d.SetProcesses(10)
-	d.SetPolicy("o", workers.Policy{FleetMaxRunning: 20})
+	setPolicy(d, "o", workers.Policy{FleetMaxRunning: 20})
 	report(d, 0, time.Microsecond, running)
 	running = nil
 	fill()
@@ -155,4 +155,10 @@ func TestFleetWideLimits(t *testing.T) {
 	d.Next(0, 64)
 	d.SetProcesses(1)
 	require.NotEmpty(t, l.takeWoken())
+}
+
+// setPolicy sets the policy of an owner in the catalog that d follows.
+func setPolicy(d *Dispatcher, owner string, p workers.Policy) {
+	d.gates.owners.cfg.Catalog.SetPolicy(owner, p)
+	d.PolicySet(owner)
 }

@@ -8,11 +8,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
-// SetPolicy sets what an owner may use from now on. The zero Policy restores the configured limits. Of a policy,
-// dispatch uses only the shares of events and of CPU time.
-func (d *Dispatcher) SetPolicy(name string, p workers.Policy) {
+// PolicySet applies the policy that Config.Catalog has of an owner now. Of a policy, dispatch uses only the shares of
+// events and of CPU time.
+func (d *Dispatcher) PolicySet(name string) {
 	d.locked(func(_ time.Time, fx *effects) {
-		d.gates.owners.setPolicy(name, p)
 		if o := d.owners[name]; o != nil {
 			d.rebound(o, fx)
 		}
@@ -28,8 +27,8 @@ func (d *Dispatcher) SetProcesses(n int) {
 			return
 		}
 		d.gates.owners.processes = n
-		for name, p := range d.gates.owners.policies {
-			if o := d.owners[name]; o != nil && (p.FleetMaxRunning > 0 || p.FleetMaxQueued > 0) {
+		for name, o := range d.owners {
+			if p := d.gates.owners.cfg.Catalog.Policy(name); p.FleetMaxRunning > 0 || p.FleetMaxQueued > 0 {
 				d.rebound(o, fx)
 			}
 		}

@@ -108,7 +108,7 @@ func TestWhoIsHeavy(t *testing.T) {
 		require.Equal(t, k.want, c.class("o"), k.what)
 	}
 	c := newCrowd(t, Config{Threads: 2, Background: 2}, "a", "o")
-	c.d.SetPolicy("o", workers.Policy{Weight: 3})
+	setPolicy(c.d, "o", workers.Policy{Weight: 3})
 	c.spend("a", time.Millisecond)
 	c.spend("o", 3*s/2)
 	require.Equal(t, light, c.class("o"), "three quarters of two processors are its share")

@@ -15,7 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
@@ -23,6 +23,8 @@ import (
 type Config struct {
 	Prefix  events.Subjects
 	Decoder events.Decoder
+	// Catalog has the policies, which say how much owners may call and send.
+	Catalog *catalog.Catalog
 	// Calls enables the bridge. Without it, the bridge only limits sends.
 	Calls bool
 	// Replies counts published replies.
@@ -37,7 +39,7 @@ type Bridge struct {
 	api     *jsapi.Client
 	usage   *storage.Usage
 	pending *limit.Pending
-	limits  limit.Calls
+	limits  *limit.Calls
 	log     zerolog.Logger
 	seldom  zerolog.Logger // for lines that owners can cause any number of times
 	sub     *nats.Subscription
@@ -64,7 +66,8 @@ func New(cfg Config, api *jsapi.Client, usage *storage.Usage, pending *limit.Pen
 	}
 	b := &Bridge{
 		refusals: perowner.Rates{PerSecond: refusalsPerSecond, Burst: 2 * refusalsPerSecond},
-		cfg:      cfg, api: api, usage: usage, pending: pending, log: log, seldom: seldom,
+		cfg:      cfg, api: api, usage: usage, pending: pending, limits: limit.NewCalls(cfg.Catalog), log: log,
+		seldom:       seldom,
 		stored:       counter("calls_stored", "Calls that the bridge stored as events."),
 		refused:      counter("calls_refused", "Calls that the bridge answered with an error."),
 		limited:      counter("calls_limited", "Calls refused because their owner called more often than it may."),
@@ -97,12 +100,9 @@ func (b *Bridge) Close() {
 	b.queue.Close()
 }
 
-// SetPolicy sets how much an owner may call and send from now on. It may be called from any goroutine.
-func (b *Bridge) SetPolicy(owner string, p workers.Policy) { b.limits.SetPolicy(owner, p, time.Now()) }
-
 // SetProcesses sets how many processes the fleet has. Calls are spread evenly over them. It may be called from any
 // goroutine.
-func (b *Bridge) SetProcesses(n int) { b.limits.SetProcesses(n, time.Now()) }
+func (b *Bridge) SetProcesses(n int) { b.limits.SetProcesses(n) }
 
 // AdmitSend returns why count tasks, of size bytes together, that a worker of owner sends must not be stored, or nil.
 // It may be called from any goroutine.

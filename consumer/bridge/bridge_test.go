@@ -16,6 +16,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/limit"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 	"github.com/pinwheel-run/pinwheel/internal/test/jsapitest"
 )
@@ -27,6 +28,7 @@ type bed struct {
 	*jsapitest.Bed
 	*bridge.Bridge
 	t       *testing.T
+	catalog catalog.Catalog
 	pending limit.Pending
 	replies prometheus.Counter
 	pubAcks chan string
@@ -38,7 +40,7 @@ func open(t *testing.T, calls bool) *bed {
 		pubAcks: make(chan string, 1)}
 	b.Bridge = bridge.New(bridge.Config{
 		Prefix: jsapitest.Prefix, Decoder: events.Decoder{Subjects: jsapitest.Prefix, ReplyPrefixes: []string{"_INBOX."}},
-		Calls: calls, Replies: b.replies,
+		Catalog: &b.catalog, Calls: calls, Replies: b.replies,
 		PubAck: func(subject string) { b.pubAcks <- subject },
 	}, b.API, b.Usage, &b.pending, zerolog.Nop(), zerolog.Nop())
 	require.NoError(t, b.Open())
@@ -209,7 +211,7 @@ func TestIDsOfAnotherOwnerAreInNobodysWay(t *testing.T) {
 func TestRefusedCallsAreAnsweredWithinARate(t *testing.T) {
 	t.Parallel()
 	b := open(t, true)
-	b.SetPolicy("acme", workers.Policy{Calls: 1})
+	b.catalog.SetPolicy("acme", workers.Policy{Calls: 1})
 	const flood = 30_000
 	inbox := b.NC.NewInbox()
 	for range flood {

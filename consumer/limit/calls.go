@@ -8,20 +8,24 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
-// Calls limits the calls that an owner makes, and the tasks that its workers send. It has an entry only for owners
-// whose policy limits them. Its zero value is ready.
+// Calls limits the calls that an owner makes, and the tasks that its workers send, to what its policy in the catalog
+// says. It has an entry only for owners whose policy limited them at their last call. Make it with NewCalls.
 type Calls struct {
+	catalog *catalog.Catalog
+
 	mu        sync.Mutex
-	processes int // of the fleet; 0 counts as 1
+	processes int // of the fleet
 	owners    map[string]*share
 }
 
 // share is this process's part of one owner's limits.
 type share struct {
-	policy       workers.Policy
+	policy       *workers.Policy // by which the meters are set, with so many processes
+	processes    int
 	calls, sends meter
 }
 
@@ -30,39 +34,39 @@ type meter struct {
 	count, bytes *rate.Limiter
 }
 
-// SetPolicy sets how much an owner may call and send from now on.
-func (c *Calls) SetPolicy(owner string, p workers.Policy, now time.Time) {
+// NewCalls makes Calls for a fleet of one process.
+func NewCalls(c *catalog.Catalog) *Calls {
+	return &Calls{catalog: c, processes: 1, owners: make(map[string]*share)}
+}
+
+// SetProcesses sets how many processes the fleet has. Calls are spread evenly over them.
+func (c *Calls) SetProcesses(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.processes = max(1, n)
+}
+
+// share returns the share of an owner by its policy of now; nil = it has no limits. mu must be held.
+func (c *Calls) share(owner string, now time.Time) *share {
+	p := c.catalog.Policy(owner)
 	if p.Calls == 0 && p.CallBytes == 0 && p.Sends == 0 && p.SendBytes == 0 {
 		delete(c.owners, owner)
-		return
-	}
-	if c.owners == nil {
-		c.owners = make(map[string]*share)
+		return nil
 	}
 	g := c.owners[owner]
 	if g == nil {
 		g = &share{}
 		c.owners[owner] = g
 	}
-	g.policy = p
-	g.set(max(1, c.processes), now)
-}
-
-// SetProcesses sets how many processes the fleet has. Calls are spread evenly over them.
-func (c *Calls) SetProcesses(n int, now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.processes = max(1, n)
-	for _, g := range c.owners {
-		g.set(c.processes, now)
+	if g.policy != p || g.processes != c.processes {
+		g.set(p, c.processes, now)
 	}
+	return g
 }
 
 // set sets the share's limits to one process's part of the policy. What was used stays used.
-func (g *share) set(processes int, now time.Time) {
-	p := g.policy
+func (g *share) set(p *workers.Policy, processes int, now time.Time) {
+	g.policy, g.processes = p, processes
 	burst := p.CallBurst
 	if burst == 0 {
 		burst = p.Calls
@@ -106,7 +110,7 @@ func limit(l *rate.Limiter, perSecond, burst, processes int, now time.Time) *rat
 func (c *Calls) Admit(owner string, size int, now time.Time) *events.Failure {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	g := c.owners[owner]
+	g := c.share(owner, now)
 	if g == nil {
 		return nil
 	}
@@ -123,7 +127,7 @@ func (c *Calls) Admit(owner string, size int, now time.Time) *events.Failure {
 func (c *Calls) AdmitSend(owner string, count, size int, now time.Time) *events.Failure {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	g := c.owners[owner]
+	g := c.share(owner, now)
 	if g == nil || guard.SendRates.Off() {
 		return nil
 	}

@@ -47,7 +47,7 @@ func (b *Overtaker) findWithFew(ctx context.Context, lane int, at *position, sub
 	}
 	counts := make(map[string]uint64)
 	now, others := time.Now(), at.pending
-	for _, owner := range b.workers.next(lane, at.counting.after, overtakeOwners) {
+	for _, owner := range workerOwners(b.cfg.Catalog, lane, at.counting.after, overtakeOwners) {
 		at.counting.after = owner
 		if now.Before(at.counting.backlogged[owner]) {
 			continue

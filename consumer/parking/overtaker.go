@@ -12,6 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
 )
 
@@ -38,6 +39,8 @@ type OvertakeConfig struct {
 	// Least is the backlog that a lane must have for the events of owners with few events there to overtake it. 0:
 	// never.
 	Least int
+	// Catalog has the workers of owners.
+	Catalog *catalog.Catalog
 	// Lanes are the names of the lanes' consumers.
 	Lanes []string
 	// Backlogged reports whether at least that many wait in a lane, as far as this process knows.
@@ -54,7 +57,6 @@ type Overtaker struct {
 	owners    *Owners
 	js        jetstream.JetStream
 	log       zerolog.Logger
-	workers   workerOwners
 	overtaken prometheus.Counter
 }
 
@@ -67,18 +69,6 @@ func NewOvertaker(cfg OvertakeConfig, l *Owners, js jetstream.JetStream, log zer
 
 // Collectors are the metrics of the Overtaker.
 func (b *Overtaker) Collectors() []prometheus.Collector { return []prometheus.Collector{b.overtaken} }
-
-// Install notes that an owner has a worker. It may be called from any goroutine.
-func (b *Overtaker) Install(owner, worker string) { b.workers.add(owner, worker) }
-
-// Remove notes that an owner no longer has a worker. It may be called from any goroutine.
-func (b *Overtaker) Remove(owner, worker string) { b.workers.remove(owner, worker) }
-
-// HasWorkers reports whether an owner has workers. It may be called from any goroutine.
-func (b *Overtaker) HasWorkers(owner string) bool { return b.workers.has(owner) }
-
-// AnyWorkers reports whether some owner has workers. It may be called from any goroutine.
-func (b *Overtaker) AnyWorkers() bool { return b.workers.any() }
 
 // Run lets events overtake backlogs until life ends.
 func (b *Overtaker) Run(life context.Context) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
@@ -25,6 +26,8 @@ type Config struct {
 	// KVBytes and CacheBytes are what the streams of an owner may have if its policy says nothing.
 	KVBytes, CacheBytes int64
 	OnlyMissing         bool // streams that exist stay as they are
+	// Catalog has the policies, which say what owners may store and call. nil: there are none.
+	Catalog *catalog.Catalog
 	// Prefix is that of the fleet's subjects. ReplyPrefixes begin the subjects to which the fleet publishes replies;
 	// {owner} in them stands for an owner. Handlers publish to neither.
 	Prefix        string
@@ -52,20 +55,20 @@ type kind struct {
 // Bindings carries out calls. Any goroutine may use it.
 type Bindings struct {
 	kinds   map[workers.BindingKind]kind
+	catalog *catalog.Catalog
 	kv      *kv
 	cache   *cache
 	objects *objects
 	calls   *prometheus.CounterVec
 
 	mu     sync.Mutex
-	owners map[string]*owner // those that called, or have a policy
+	owners map[string]*owner // those that called
 }
 
 // owner is what Bindings knows of an owner.
 type owner struct {
-	policy workers.Policy
-	calls  *rate.Limiter // in this process
-	lists  chan struct{} // a place for each list under way
+	calls *rate.Limiter // in this process
+	lists chan struct{} // a place for each list under way
 }
 
 // listsAtOnce is how many lists of an owner a process makes at once: each makes a consumer in JetStream.
@@ -73,8 +76,12 @@ const listsAtOnce = 2
 
 // New returns Bindings that use nc.
 func New(nc *nats.Conn, js jetstream.JetStream, cfg Config, reg prometheus.Registerer) (*Bindings, error) {
-	b := &Bindings{owners: map[string]*owner{}}
-	of := backend{nc, js, cfg, b.policy, newReservations()}
+	if cfg.Catalog == nil {
+		cfg.Catalog = &catalog.Catalog{}
+	}
+	b := &Bindings{catalog: cfg.Catalog, owners: map[string]*owner{}}
+	policy := func(owner string) workers.Policy { return *cfg.Catalog.Policy(owner) }
+	of := backend{nc, js, cfg, policy, newReservations()}
 	b.kv, b.cache = newKV(of), newCache(of)
 	b.objects = newObjects(of, b.kv.lists)
 	b.kinds = map[workers.BindingKind]kind{
@@ -89,56 +96,28 @@ func New(nc *nats.Conn, js jetstream.JetStream, cfg Config, reg prometheus.Regis
 	return b, errors.Join(reg.Register(b.calls), reg.Register(of.reservations.refused))
 }
 
-// SetPolicy applies a policy to an owner from now on.
-func (b *Bindings) SetPolicy(name string, p workers.Policy) {
-	b.mu.Lock()
-	o := b.owner(name)
-	before := o.policy
-	o.policy = p
-	o.calls.SetLimit(rate.Limit(callsOf(p)))
-	o.calls.SetBurst(callsOf(p))
-	b.mu.Unlock()
-	if before.KVBytes != p.KVBytes {
-		b.kv.buckets.forget(name)
-	}
-	if before.CacheBytes != p.CacheBytes {
-		b.cache.streams.forget(name)
-	}
-	if before.ObjectBytes != p.ObjectBytes {
-		b.objects.buckets.forget(name)
-	}
-}
-
 // callsOf is how many calls an owner may make in a second in this process. As many may come at once.
-func callsOf(p workers.Policy) int {
+func callsOf(p *workers.Policy) int {
 	if p.BindingCalls == 0 {
 		return workers.DefaultBindingCalls
 	}
 	return p.BindingCalls
 }
 
-// owner returns the state of an owner. The caller holds mu.
-func (b *Bindings) owner(name string) *owner {
+// limits are those that calls of an owner have in this process, by its policy of now.
+func (b *Bindings) limits(name string) (calls *rate.Limiter, lists chan struct{}) {
+	most := callsOf(b.catalog.Policy(name))
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	o := b.owners[name]
 	if o == nil {
-		o = &owner{calls: rate.NewLimiter(workers.DefaultBindingCalls, workers.DefaultBindingCalls),
-			lists: make(chan struct{}, listsAtOnce)}
+		o = &owner{calls: rate.NewLimiter(rate.Limit(most), most), lists: make(chan struct{}, listsAtOnce)}
 		b.owners[name] = o
 	}
-	return o
-}
-
-func (b *Bindings) policy(name string) workers.Policy {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.owner(name).policy
-}
-
-// limits are those that calls of an owner have in this process.
-func (b *Bindings) limits(name string) (calls *rate.Limiter, lists chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	o := b.owner(name)
+	if o.calls.Burst() != most {
+		o.calls.SetLimit(rate.Limit(most))
+		o.calls.SetBurst(most)
+	}
 	return o.calls, o.lists
 }
 

@@ -58,6 +58,7 @@ type cache struct {
 func newCache(b backend) *cache {
 	k := &cache{backend: b}
 	k.streams.create = k.createStream
+	k.streams.bound = func(owner string) int { return k.policy(owner).CacheBytes }
 	return k
 }
 

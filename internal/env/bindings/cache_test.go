@@ -55,7 +55,7 @@ func TestCachesAreApart(t *testing.T) {
 func TestCachesAreBounded(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.SetPolicy("acme", workers.Policy{CacheBytes: 2 << 20})
+	p.catalog.SetPolicy("acme", workers.Policy{CacheBytes: 2 << 20})
 	for i := range 10 {
 		p.cache1m("acme", fmt.Sprint(i), strings.Repeat("x", 400<<10))
 	}

@@ -68,7 +68,7 @@ func TestStreamsOfOwnersReserveByUse(t *testing.T) {
 	p.put("o0", "more", "v")
 	require.EqualValues(t, before+1, func() uint64 { info, _ := s.Info(t.Context()); return info.State.Msgs }())
 
-	p.SetPolicy("o0", workers.Policy{KVBytes: 3 << 20})
+	p.catalog.SetPolicy("o0", workers.Policy{KVBytes: 3 << 20})
 	p.put("o0", "k0", "another process has opened it, with a policy")
 	require.EqualValues(t, 3<<20, most(kv), "the policy is a bound for what has grown, too")
 	require.Len(t, p.get("o0", "k1"), 500_000)

@@ -37,6 +37,7 @@ type kv struct {
 func newKV(b backend) *kv {
 	k := &kv{backend: b, lists: &lists{}}
 	k.buckets.create = k.createBucket
+	k.buckets.bound = func(owner string) int { return k.policy(owner).KVBytes }
 	return k
 }
 

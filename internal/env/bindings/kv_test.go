@@ -163,7 +163,7 @@ func TestOwnersAreApart(t *testing.T) {
 func TestAnOwnerHasItsBytes(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.SetPolicy("acme", workers.Policy{KVBytes: 1 << 20})
+	p.catalog.SetPolicy("acme", workers.Policy{KVBytes: 1 << 20})
 	p.put("acme", "small", "1")
 	value := strings.Repeat("v", 100<<10)
 	var err error
@@ -180,11 +180,11 @@ func TestAnOwnerHasItsBytes(t *testing.T) {
 	require.NoError(t, err)
 	p.put("acme", "again", value)
 
-	p.SetPolicy("acme", workers.Policy{KVBytes: 2 << 20})
+	p.catalog.SetPolicy("acme", workers.Policy{KVBytes: 2 << 20})
 	for i := range 5 {
 		p.put("acme", fmt.Sprint("more", i), value)
 	}
-	p.SetPolicy("acme", workers.Policy{KVBytes: 1000})
+	p.catalog.SetPolicy("acme", workers.Policy{KVBytes: 1000})
 	require.Len(t, p.get("acme", "more4"), len(value), "what is stored stays")
 	_, err = p.call("acme", "put", "x", "x", "", "", "")
 	require.ErrorContains(t, err, "413")
@@ -332,14 +332,14 @@ func TestArgumentsAreChecked(t *testing.T) {
 func TestCallsHaveARate(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.SetPolicy("acme", workers.Policy{BindingCalls: 1})
+	p.catalog.SetPolicy("acme", workers.Policy{BindingCalls: 1})
 	p.get("acme", "k")
 	_, err := p.call("acme", "get", "", "k")
 	require.ErrorContains(t, err, "KV GET failed: 429 the owner's bindings may be called 1 times in a second")
 	p.get("beta", "k")
 
 	// Methods that cost nats-server more count more.
-	p.SetPolicy("gamma", workers.Policy{BindingCalls: 25})
+	p.catalog.SetPolicy("gamma", workers.Policy{BindingCalls: 25})
 	p.names("gamma", "", 0)
 	_, err = p.call("gamma", "list", "", "", "0", "")
 	require.ErrorContains(t, err, "429")
@@ -378,7 +378,7 @@ func BenchmarkKV(b *testing.B) {
 	all, err := New(nc, js, Config{Replicas: 1, KVBytes: 16 << 20, CacheBytes: 8 << 20, Log: zerolog.Nop()},
 		prometheus.NewRegistry())
 	require.NoError(b, err)
-	all.SetPolicy("acme", workers.Policy{BindingCalls: 1_000_000})
+	all.catalog.SetPolicy("acme", workers.Policy{BindingCalls: 1_000_000})
 	call := func(method, body string, texts ...string) {
 		_, err := all.Call(b.Context(), &lifecycle.Call{
 			Owner: "acme", Binding: workers.Binding{Kind: workers.BindingKV, Name: "KV", Value: "space"}, Method: method,

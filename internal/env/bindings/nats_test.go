@@ -39,7 +39,8 @@ func startBus(t *testing.T) *bus {
 	all, err := New(nc, js, Config{Replicas: 1, Prefix: "pinwheel", ReplyPrefixes: []string{"replies.{owner}."},
 		Log: zerolog.Nop()}, prometheus.NewRegistry())
 	require.NoError(t, err)
-	all.SetPolicy("acme", workers.Policy{NATSPublish: []string{">"}, NATSRequest: []string{">"}, BindingCalls: 1_000_000})
+	all.catalog.SetPolicy("acme", workers.Policy{NATSPublish: []string{">"}, NATSRequest: []string{">"},
+		BindingCalls: 1_000_000})
 	return &bus{process: process{t, all, js}, nc: nc, granted: workers.NATSSubjects{Publish: []string{">"},
 		Request: []string{">"}}, room: 64 << 20}
 }
@@ -181,10 +182,10 @@ func TestNATSForged(t *testing.T) {
 	require.ErrorContains(t, err, `403 subject "orders.a.b" is none of those that the manifest names for BUS`)
 	_, err = b.call("request", "", "orders.a", "")
 	require.ErrorContains(t, err, "none of those that the manifest names")
-	b.SetPolicy("acme", workers.Policy{NATSPublish: []string{"orders.b"}})
+	b.catalog.SetPolicy("acme", workers.Policy{NATSPublish: []string{"orders.b"}})
 	_, err = b.call("publish", "", "orders.a", "")
 	require.ErrorContains(t, err, `403 subject "orders.a" is not granted to the owner`)
-	b.SetPolicy("acme", workers.Policy{})
+	b.catalog.SetPolicy("acme", workers.Policy{})
 	_, err = b.call("publish", "", "orders.b", "")
 	require.ErrorContains(t, err, "not granted")
 	require.Empty(t, seen())

@@ -60,6 +60,7 @@ type objects struct {
 func newObjects(b backend, lists *lists) *objects {
 	o := &objects{backend: b, lists: lists}
 	o.buckets.create = o.create
+	o.buckets.bound = func(owner string) int { return o.policy(owner).ObjectBytes }
 	return o
 }
 

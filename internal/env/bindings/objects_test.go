@@ -197,7 +197,7 @@ func TestObjectsOfOwnersAreApart(t *testing.T) {
 func TestObjectBytesAreBounded(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.SetPolicy("acme", workers.Policy{ObjectBytes: 3 << 20})
+	p.catalog.SetPolicy("acme", workers.Policy{ObjectBytes: 3 << 20})
 	p.putObject("acme", "kept", large(1<<20))
 	for range 3 {
 		_, err := p.inBucket("acme", "put", large(4<<20), free, putting("too large", always)...)
@@ -210,7 +210,7 @@ func TestObjectBytesAreBounded(t *testing.T) {
 	require.Equal(t, named, chunks)
 	p.putObject("acme", "more", large(1<<20))
 	p.putObject("beta", "large", large(4<<20))
-	p.SetPolicy("acme", workers.Policy{ObjectBytes: 8 << 20})
+	p.catalog.SetPolicy("acme", workers.Policy{ObjectBytes: 8 << 20})
 	p.putObject("acme", "too large", large(4<<20))
 }
 
@@ -312,7 +312,7 @@ func TestManyCallsOfObjectsAtOnce(t *testing.T) {
 	require.Equal(t, "beta's", string(p.object("beta", "k", "")))
 	wg.Wait()
 	require.Equal(t, "beta's", string(p.object("beta", "k", "")))
-	p.SetPolicy("acme", workers.Policy{BindingCalls: 100_000})
+	p.catalog.SetPolicy("acme", workers.Policy{BindingCalls: 100_000})
 	p.putObject("acme", "k0", []byte("last"))
 	require.Equal(t, "last", string(p.object("acme", "k0", "")))
 	for text := range failures.Range {

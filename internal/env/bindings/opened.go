@@ -5,9 +5,10 @@ import (
 	"sync"
 )
 
-// opened opens the stream of each owner once. Any goroutine may use it.
+// opened opens the stream of each owner once, and again when its policy has another bound. Any goroutine may use it.
 type opened[T any] struct {
 	create func(ctx context.Context, owner string) (T, error)
+	bound  func(owner string) int // of the bytes that the owner may store, by its policy
 
 	mu     sync.Mutex
 	owners map[string]*opening[T]
@@ -16,11 +17,12 @@ type opened[T any] struct {
 // opening is a stream that is open when done is closed.
 type opening[T any] struct {
 	done  chan struct{}
+	bound int
 	value T
 	err   error
 }
 
-// forget has the stream of an owner opened again at the next call, with the owner's policy.
+// forget has the stream of an owner opened again at the next call.
 func (s *opened[T]) forget(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,9 +31,10 @@ func (s *opened[T]) forget(owner string) {
 
 // of returns the stream of an owner. It creates the stream when it is not there.
 func (s *opened[T]) of(ctx context.Context, owner string) (T, error) {
+	bound := s.bound(owner)
 	s.mu.Lock()
 	o := s.owners[owner]
-	if o != nil {
+	if o != nil && o.bound == bound {
 		s.mu.Unlock()
 		select {
 		case <-o.done:
@@ -40,7 +43,7 @@ func (s *opened[T]) of(ctx context.Context, owner string) (T, error) {
 			return o.value, ctx.Err()
 		}
 	}
-	o = &opening[T]{done: make(chan struct{})}
+	o = &opening[T]{done: make(chan struct{}), bound: bound}
 	if s.owners == nil {
 		s.owners = map[string]*opening[T]{}
 	}

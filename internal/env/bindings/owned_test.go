@@ -14,7 +14,7 @@ import (
 func TestPagesThatAreCut(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.SetPolicy("acme", workers.Policy{BindingCalls: 1_000_000}) // the pages cost more than a second's calls
+	p.catalog.SetPolicy("acme", workers.Policy{BindingCalls: 1_000_000}) // the pages cost more than a second's calls
 	free := func(int) error { return nil }
 	keys, objects := p.Data("acme", free), p.Objects("acme", free)
 	_, err := keys.KeyPage(t.Context(), "space", "", "", 10, nil)

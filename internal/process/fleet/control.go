@@ -79,7 +79,9 @@ func (c controlled) Installed(owner, name string) workers.Installation {
 
 func (c controlled) Installations() []*workers.Installation { return c.process.deployed.catalog.All() }
 
-func (c controlled) Policies() map[string]*workers.Policy { return c.process.policies.all() }
+func (c controlled) Policies() map[string]*workers.Policy {
+	return c.process.deployed.catalog.Policies()
+}
 
 func (c controlled) Outcomes(owner, name string) (rollout int, outcomes workers.Outcomes) {
 	return c.process.rooms.dispatch.Outcomes(owner, name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/http/assetserver"
 	"github.com/pinwheel-run/pinwheel/internal/http/gateway"
@@ -18,7 +19,7 @@ type deployed struct {
 	store   *deploy.Store
 	files   *assetstore.Store
 	watcher *deploy.Watcher // of store
-	catalog Catalog         // filled by the watcher
+	catalog catalog.Catalog // filled by the watcher, through the secretGate
 	routes  *gateway.Routes
 }
 

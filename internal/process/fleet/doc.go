@@ -1,4 +1,4 @@
 // Package fleet is one process of a fleet. It creates and connects the rooms (consumer, dispatch, isolates, deploy,
-// control), keeps the catalog of installed workers, knows the other processes, and reports whether the process is
+// control), fills the catalog of active versions, knows the other processes, and reports whether the process is
 // healthy. Supervise runs several processes on one machine.
 package fleet

@@ -41,7 +41,7 @@ func openHost(p *Process, js jetstream.JetStream) (*host, error) {
 		published: c.Published, see: p.onlookers.seeLine, log: p.log}
 	var err error
 	if h.batches, err = openBatches(nc); err == nil {
-		h.Bindings, err = bindings.New(nc, js, bindingsConfig(p.cfg, p.log), p.registry)
+		h.Bindings, err = bindings.New(nc, js, p.bindingsConfig(), p.registry)
 	}
 	return h, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/http/certificates"
 	"github.com/pinwheel-run/pinwheel/internal/http/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
@@ -67,7 +68,7 @@ func openHTTP(p *Process, c *Child) (err error) {
 
 // httpWorkers is the gateway.Workers of a process.
 type httpWorkers struct {
-	*Catalog
+	*catalog.Catalog
 	*secretValues
 }
 

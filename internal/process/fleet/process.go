@@ -103,7 +103,7 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 	}
 	p.onlookers.openTails(cfg.Prefix, p.link.publish)
 	settling := c.introduce(inventory.Consumer(cfg), log)
-	settling.Idempotent, settling.OnLog = p.deployed.catalog.Idempotent, p.onlookers.seeLine
+	settling.Catalog, settling.OnLog = &p.deployed.catalog, p.onlookers.seeLine
 	settling.Observers = &p.onlookers.observers
 	if p.rooms.consumer, err = consumer.New(settling, p.link.nc, p.rooms.dispatch, log, p.registry); err != nil {
 		return nil, err
@@ -115,7 +115,8 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 		return cmp.Or(p.rooms.pool.Healthy(), p.checks.healthy())
 	}}
 	p.rooms.wire()
-	p.secrets.guard(installer{&p.rooms, &p.deployed}, p.rooms.pool.Renew, log)
+	p.rooms.follow(&p.deployed.catalog, p.deployed.routes)
+	p.secrets.guard(&p.deployed.catalog, p.rooms.pool.Renew, log)
 	p.deployed.watcher = p.deployed.store.Watcher(p.secrets.gate)
 	p.secrets.gate.ready = p.deployed.watcher.Ready()
 	p.census = newCensus(p.link.nc, cfg.Prefix, &p.deployed, log)

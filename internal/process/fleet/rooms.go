@@ -6,7 +6,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 	"github.com/pinwheel-run/pinwheel/internal/env/services"
+	"github.com/pinwheel-run/pinwheel/internal/http/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/process/workerlease"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
@@ -49,36 +51,23 @@ func openPool(p *Process, js jetstream.JetStream, threads int) (err error) {
 	return err
 }
 
-// installer installs workers: their versions in the dispatcher, what lives on between events in the pool, and their
-// schedules in the consumer. A deployment counts as in effect when all three have it.
-type installer struct {
-	rooms    *rooms
-	deployed *deployed
-}
-
-func (i installer) Install(in workers.Installation) {
-	i.deployed.catalog.Begin(in)
-	i.rooms.dispatch.Install(in)
-	i.rooms.consumer.Install(in)
-	i.deployed.catalog.Install(in)
-	i.deployed.routes.Install(in)
-}
-
-func (i installer) Remove(owner, name string) {
-	i.deployed.routes.Remove(owner, name)
-	i.deployed.catalog.Remove(owner, name)
-	i.rooms.dispatch.Remove(owner, name)
-	i.rooms.pool.Retire(owner, name)
-	i.rooms.consumer.Remove(owner, name)
+// follow has the rooms that derive state from the catalog follow it. A version is in the dispatcher before a schedule
+// makes events for it, and in both before the catalog, and then the routes, show it to the gateway. Contexts of a
+// removed worker end when the dispatcher starts no more events of it.
+func (r *rooms) follow(c *catalog.Catalog, routes *gateway.Routes) {
+	c.Follow(
+		catalog.Follower{
+			Installing: r.dispatch.Install, Removed: r.dispatch.Remove,
+			PolicySet: func(owner string, _ workers.Policy) { r.dispatch.PolicySet(owner) },
+		},
+		catalog.Follower{Removed: r.pool.Retire, PolicySet: r.pool.SetPolicy},
+		catalog.Follower{Installing: r.consumer.Install, Removed: r.consumer.Remove},
+		catalog.Follower{Installed: routes.Install, Removing: routes.Remove, PolicySet: routes.SetPolicy},
+	)
 }
 
 // SetPolicy applies a policy to an owner from now on.
 func (p *Process) SetPolicy(owner string, policy workers.Policy) {
 	p.log.Info().Str("owner", owner).Interface("policy", policy).Msg("owner's policy")
-	p.policies.set(owner, policy)
-	p.rooms.dispatch.SetPolicy(owner, policy)
-	p.rooms.consumer.SetPolicy(owner, policy)
-	p.rooms.pool.SetPolicy(owner, policy)
-	p.deployed.routes.SetPolicy(owner, policy)
-	p.rooms.host.SetPolicy(owner, policy)
+	p.deployed.catalog.SetPolicy(owner, policy)
 }

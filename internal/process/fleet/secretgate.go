@@ -10,6 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 )
 
 // secretGate is an Installer that holds a deployment back while this process cannot open the secrets that its versions
@@ -17,15 +18,16 @@ import (
 // because there is nothing before it to go on with. Events of such a version fail, and run again, until the secrets are
 // there.
 type secretGate struct {
-	to     deploy.Installer
+	to     *catalog.Catalog
 	values *secretValues
 	ready  <-chan struct{} // closed when all that was stored at the start is installed
 	log    zerolog.Logger
 
-	mu     sync.Mutex                          // also held during calls of to: they come from two goroutines
-	held   map[workerName]workers.Installation // what waits, the newest of each worker
-	active map[workerName]workers.Installation // what is installed, of workers that name secrets
+	mu   sync.Mutex                          // also held during calls of to, which come from two goroutines
+	held map[workerName]workers.Installation // what waits, the newest of each worker
 }
+
+type workerName struct{ owner, name string }
 
 // secretKeeper has the secrets of a process: as they are stored, and as it could open them.
 type secretKeeper struct {
@@ -37,15 +39,14 @@ type secretKeeper struct {
 // follow opens the secrets of the bucket until ctx is done.
 func (k *secretKeeper) follow(ctx context.Context) { k.bucket.Watch(ctx, k.values) }
 
-// guard puts the gate before what installs workers. renew ends the contexts of a worker.
-func (k *secretKeeper) guard(to deploy.Installer, renew func(owner, worker string), log zerolog.Logger) {
+// guard puts the gate before the catalog. renew ends the contexts of a worker.
+func (k *secretKeeper) guard(to *catalog.Catalog, renew func(owner, worker string), log zerolog.Logger) {
 	k.gate = newSecretGate(to, k.values, log)
 	k.values.renewed, k.values.changed = renew, k.gate.retry
 }
 
-func newSecretGate(to deploy.Installer, values *secretValues, log zerolog.Logger) *secretGate {
-	return &secretGate{to: to, values: values, log: log, held: map[workerName]workers.Installation{},
-		active: map[workerName]workers.Installation{}}
+func newSecretGate(to *catalog.Catalog, values *secretValues, log zerolog.Logger) *secretGate {
+	return &secretGate{to: to, values: values, log: log, held: map[workerName]workers.Installation{}}
 }
 
 func (g *secretGate) started() bool {
@@ -76,12 +77,12 @@ func (g *secretGate) Install(in workers.Installation) {
 	err := g.lacks(in)
 	delete(g.held, workerName{in.Owner, in.Name})
 	if err == nil {
-		g.pass(in)
+		g.to.Install(in)
 		return
 	}
 	entry := g.log.Error().Err(err).Str("owner", in.Owner).Str("worker", in.Name).Int("deployment", in.Deployment.Number)
 	if !g.started() {
-		g.pass(in)
+		g.to.Install(in)
 		entry.Msg("events of this worker fail here until its secrets can be opened")
 		return
 	}
@@ -89,22 +90,11 @@ func (g *secretGate) Install(in workers.Installation) {
 	entry.Msg("this deployment does not take effect until its secrets can be opened; keeping the previous one")
 }
 
-// pass installs in. The caller holds the lock.
-func (g *secretGate) pass(in workers.Installation) {
-	name := workerName{in.Owner, in.Name}
-	delete(g.active, name)
-	if slices.ContainsFunc(in.Versions, func(w *workers.Worker) bool { return len(w.Secrets) > 0 }) {
-		g.active[name] = in
-	}
-	g.to.Install(in)
-}
-
 // Remove removes a worker.
 func (g *secretGate) Remove(owner, name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.held, workerName{owner, name})
-	delete(g.active, workerName{owner, name})
 	g.to.Remove(owner, name)
 	g.values.forget(owner, name)
 }
@@ -118,7 +108,7 @@ func (g *secretGate) retry(owner string) {
 			delete(g.held, name)
 			g.log.Info().Str("owner", in.Owner).Str("worker", in.Name).Int("deployment", in.Deployment.Number).
 				Msg("the secrets are there: this deployment takes effect")
-			g.pass(in)
+			g.to.Install(in)
 		}
 	}
 }
@@ -131,9 +121,9 @@ func (g *secretGate) waiting() (list []string) {
 		list = append(list, fmt.Sprintf("deployment %d of %s/%s is not in effect: %v", in.Deployment.Number, name.owner, name.name,
 			g.lacks(in)))
 	}
-	for name, in := range g.active {
-		if err := g.lacks(in); err != nil {
-			list = append(list, fmt.Sprintf("events of %s/%s fail: %v", name.owner, name.name, err))
+	for _, in := range g.to.All() {
+		if err := g.lacks(*in); err != nil {
+			list = append(list, fmt.Sprintf("events of %s/%s fail: %v", in.Owner, in.Name, err))
 		}
 	}
 	slices.Sort(list)

@@ -20,6 +20,7 @@ func (p *Process) dispatchConfig(threads int) dispatch.Config {
 		Threads: threads, Background: p.rooms.background, Slots: p.cfg.Slots, OwnerMaxRunning: p.cfg.OwnerMaxRunning,
 		OwnerMaxQueued: p.cfg.OwnerMaxQueued,
 		MaxBatch:       min(workers.MaxBatch.MaxSize, p.cfg.Window/4), Observers: &p.onlookers.observers,
+		Catalog: &p.deployed.catalog,
 	}
 }
 
@@ -49,9 +50,9 @@ func (p *Process) isolatesConfig(threads int, called *services.Services) isolate
 	return c
 }
 
-func bindingsConfig(cfg config.Config, log zerolog.Logger) bindings.Config {
+func (p *Process) bindingsConfig() bindings.Config {
 	return bindings.Config{
-		Replicas: cfg.Replicas, KVBytes: int64(cfg.OwnerKVBytes), CacheBytes: int64(cfg.OwnerCacheBytes), Prefix: cfg.Prefix,
-		ReplyPrefixes: cfg.ReplyPrefixes, Log: log,
+		Replicas: p.cfg.Replicas, KVBytes: int64(p.cfg.OwnerKVBytes), CacheBytes: int64(p.cfg.OwnerCacheBytes),
+		Catalog: &p.deployed.catalog, Prefix: p.cfg.Prefix, ReplyPrefixes: p.cfg.ReplyPrefixes, Log: p.log,
 	}
 }
