@@ -132,9 +132,11 @@ func (c changed) Worker() string {
 }
 
 // notable are the fields of a request that say most of it, and the words before their values.
-var notable = []pair{{"name", ""}, {"alias", ""}, {"version", "version "}, {"percent", "at "}, {"id", ""}, {"ids", "ids "},
+var notable = []pair{
+	{"name", ""}, {"alias", ""}, {"version", "version "}, {"percent", "at "}, {"id", ""}, {"ids", "ids "},
 	{"bucket", "in "}, {"key", ""}, {"reason", "reason "}, {"kind", "kind "}, {"match", "matching "}, {"since", "since "},
-	{"node", ""}, {"message", "because: "}}
+	{"node", ""}, {"message", "because: "},
+}
 
 // Brief is what the request names beside owner and worker, in a line.
 func (c changed) Brief() string {

@@ -138,7 +138,8 @@ func askCancelWaiting(_ context.Context, _ *control.Client, in inputs) (*page, e
 	q := question{Title: "Cancel the event?", Of: worker, Back: within(in.arg("back")), Action: "/schedules/cancel",
 		Text:   "The event does not run. It leaves no dead letter.",
 		Facts:  []pair{{"Worker", worker}, {"Event id", id}},
-		Hidden: []pair{{"worker", worker}, {"id", id}, {"back", within(in.arg("back"))}}, Do: "Cancel the event", Danger: true}
+		Hidden: []pair{{"worker", worker}, {"id", id}, {"back", within(in.arg("back"))}},
+		Do:     "Cancel the event", Danger: true}
 	return q.page("schedules"), nil
 }
 

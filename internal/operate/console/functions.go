@@ -21,7 +21,8 @@ func functions(asset func(string) (string, error), traceURL string) template.Fun
 	return template.FuncMap{
 		"asset": asset, "rate": flow.Rate, "ms": flow.Milliseconds, "age": flow.Age, "bytes": size, "number": number,
 		"ago": ago, "when": when, "machine": machine,
-		"percent": percent, "share": share, "spark": spark, "sparkBox": sparkBox, "window": windowText, "join": strings.Join, "did": did, "short": short, "nextPage": with,
+		"percent": percent, "share": share, "spark": spark,
+		"sparkBox": sparkBox, "window": windowText, "did": did, "join": strings.Join, "short": short, "nextPage": with,
 		"duration": func(d workers.Millis) string { return d.Duration().String() },
 		"hundred":  func(f float64) float64 { return 100 * f },
 		"rows": func(rows []control.Schedule, operates bool, csrf, back string) scheduleRows {

@@ -29,7 +29,8 @@ type replayForm struct {
 }
 
 func (in inputs) replayForm() replayForm {
-	return replayForm{in.form("rate"), in.form("to"), in.form("maxReplays"), in.form("force") != "", in.form("dryRun") != ""}
+	return replayForm{in.form("rate"), in.form("to"), in.form("maxReplays"), in.form("force") != "",
+		in.form("dryRun") != ""}
 }
 
 // Link is the query of the filter.
@@ -205,7 +206,8 @@ func becameOf(ctx context.Context, fleet *control.Client, j control.Job) (b beca
 	if ids = ids[max(0, len(ids)-maxBecame):]; len(ids) == 0 {
 		return b, nil
 	}
-	list, err := control.Ask(ctx, fleet, control.DeadReplays, control.ReplayFilter{IDs: ids, Owner: j.Owner, Limit: maxBecame})
+	list, err := control.Ask(ctx, fleet, control.DeadReplays, control.ReplayFilter{IDs: ids, Owner: j.Owner,
+		Limit: maxBecame})
 	if err != nil {
 		return b, err
 	}

@@ -60,7 +60,8 @@ func TestRefusedFormsKeepTheirTexts(t *testing.T) {
 		{"/dead/replay?ids=" + id, "/dead/replay", url.Values{"ids": {id}, "maxReplays": {"-1"}},
 			"it is 1 or more", `value="-1"`},
 		{"/workers/acme/bad/promote?version=1", "/workers/acme/bad/promote",
-			url.Values{"version": {"1"}, "percent": {"120"}, "message": {"it's new"}}, "it is above 0, to 100", `value="it's new"`},
+			url.Values{"version": {"1"}, "percent": {"120"}, "message": {"it's new"}}, "it is above 0, to 100",
+			`value="it's new"`},
 	} {
 		code, body, _ := p.send(c.path, p.form(c.from, c.fields))
 		require.True(t, code == 400 || code == 409, "%s: %d", c.path, code)
