@@ -159,25 +159,12 @@ func rest(percent float64) float64 { return float64(10_000-workers.Points(percen
 func (s *Store) Rollback(ctx context.Context, version string, force bool, n Note) Change {
 	return func(in workers.Installation, former []workers.Deployment) (workers.Deployment, error) {
 		if version == "" {
-			if version = beforeIt(in.Deployment, former); version == "" {
+			if version = in.Deployment.BackTo(former); version == "" {
 				return workers.Deployment{}, misfit("no version had everything before: name the one to go back to")
 			}
 		}
 		return s.Promote(ctx, version, 100, force, n)(in, former)
 	}
-}
-
-// beforeIt is the version to go back to from d; "" = there is none.
-func beforeIt(d workers.Deployment, former []workers.Deployment) string {
-	if d.Candidate().Version != "" {
-		return d.Base()
-	}
-	for _, f := range slices.Backward(former) {
-		if len(f.Split) == 1 && f.Base() != d.Base() {
-			return f.Base()
-		}
-	}
-	return ""
 }
 
 // GoneError says that a version needs something that is gone, or that its owner is no longer granted.

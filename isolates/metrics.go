@@ -133,7 +133,7 @@ func (p *Pool) Stats() Stats {
 		t := p.threads[i].Load()
 		c := t.heaps.counts()
 		s.Counts.Add(c)
-		s.Threads = append(s.Threads, stats.ThreadStats{Thread: i, Counts: c})
+		s.Threads = append(s.Threads, stats.ThreadStats{Thread: i, Background: i >= p.cfg.Threads, Counts: c})
 		t.heaps.counters.discards.add(s.Discards)
 		t.heaps.counters.kills.add(s.Kills)
 		uses.add(&t.heaps.counters)

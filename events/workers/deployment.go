@@ -68,6 +68,20 @@ func (d Deployment) Candidate() Share {
 	return d.Split[1]
 }
 
+// BackTo is the version to go back to from d, of a worker that had the former deployments, the oldest first; "" = there
+// is none. It is the version before a new one that has a share, else the one that had everything before.
+func (d Deployment) BackTo(former []Deployment) string {
+	if d.Candidate().Version != "" {
+		return d.Base()
+	}
+	for _, f := range slices.Backward(former) {
+		if len(f.Split) == 1 && f.Base() != d.Base() {
+			return f.Base()
+		}
+	}
+	return ""
+}
+
 // Effective is when Split begins to divide events, by the clock of NATS. Events that were stored earlier go by Before.
 func (d Deployment) Effective() time.Time {
 	if len(d.Before) == 0 {

@@ -43,7 +43,8 @@ type Counts struct {
 
 // ThreadStats are the figures of a pinned thread.
 type ThreadStats struct {
-	Thread int `json:"thread"`
+	Thread     int  `json:"thread"`
+	Background bool `json:"background,omitempty"` // it runs events of owners that take more than their share
 	Counts
 }
 

@@ -108,10 +108,11 @@ type page struct {
 	title string
 	place string // entry of the navigation
 	data  any
+	wrong string // why the form or the filter on it was refused
 }
 
-// handler answers a request with a page, or with an error. After an action it answers with another page's address
-// (see done).
+// handler answers a request with a page, or with an error. With both, the page is that of the form or the filter that
+// the error refuses, with what the person wrote. After an action it answers with another page's address (see done).
 type handler func(*call) (*page, error)
 
 // lookup answers a request that changes nothing with a page of what the fleet says.
@@ -132,6 +133,14 @@ func (c *Console) post(mux *http.ServeMux, path string, h handler) {
 	mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { c.answer(w, r, operator, h) })
 }
 
+// asked answers a form, and before it a page that asks whether to do it. Only operators are asked.
+func (c *Console) asked(mux *http.ServeMux, path string, ask lookup, do handler) {
+	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		c.answer(w, r, operator, func(c *call) (*page, error) { return ask(c.ctx, c.fleet(), c.inputs) })
+	})
+	c.post(mux, path, do)
+}
+
 // answer runs a handler for a session that has at least this role.
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, least role, h handler) {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTime)
@@ -148,12 +157,27 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, least role, h h
 		}
 	}
 	p, err := h(one)
+	one.reply(p, err)
+}
+
+// reply answers with what a handler returned.
+func (c *call) reply(p *page, err error) {
 	switch {
+	case err != nil && p != nil && isRefusal(err):
+		f := failureOf(err)
+		p.wrong = f.Text
+		c.show(f.Code, p)
 	case err != nil:
-		one.fail(err)
+		c.fail(err)
 	case p != nil:
-		one.show(http.StatusOK, p)
+		c.show(http.StatusOK, p)
 	}
+}
+
+// isRefusal reports whether an error is about what the person wrote.
+func isRefusal(err error) bool {
+	var refused *control.Error
+	return errors.As(err, &refused) && refused.Code >= 400 && refused.Code < 500 && refused.Code != http.StatusNotFound
 }
 
 // refuse answers a request whose session may not do that.

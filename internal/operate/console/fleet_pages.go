@@ -1,15 +1,12 @@
 package console
 
 import (
-	"cmp"
 	"context"
-	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/operate/audit"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/doctor"
 )
@@ -22,7 +19,20 @@ type isolatesPage struct {
 
 func showIsolates(ctx context.Context, fleet *control.Client, _ inputs) (*page, error) {
 	pools, missing, err := fleet.Pools(ctx)
-	return &page{view: "isolates", title: "Isolates", place: "isolates", data: isolatesPage{pools, missing}}, err
+	if err != nil {
+		return nil, err
+	}
+	return &page{view: "isolates", title: "Isolates", place: "isolates", data: isolatesPage{pools, missing}}, nil
+}
+
+// Background is how many threads of a process run events of owners that take more than their share.
+func (isolatesPage) Background(p control.Pool) (n int) {
+	for _, t := range p.Threads {
+		if t.Background {
+			n++
+		}
+	}
+	return n
 }
 
 // checkup runs the checks of the doctor: once at a time, and not more often than people need it.
@@ -68,6 +78,33 @@ func (p doctorPage) Groups() (groups [][]doctor.Line) {
 	return groups
 }
 
+// advice says what to do about a line: a page of the console does it, or words do.
+type advice struct {
+	Text string
+	Page *pair // title and path; nil: no page does it
+}
+
+// pagesFor are the pages that do, or show, what a check asks for. Text replaces the command of a terminal.
+var pagesFor = map[string]advice{
+	"dead":         {"", &pair{"Look at the newest: replay, edit or remove them", "/dead"}},
+	"parked":       {"They run when their owners have room.", &pair{"Raise the limits of an owner", "/owners?sort=traffic"}},
+	"processes":    {"", &pair{"Processes that answer", "/"}},
+	"progress":     {"", &pair{"What each process holds", "/"}},
+	"redeliveries": {"", &pair{"What each process holds", "/"}},
+	"workers":      {"", &pair{"Workers", "/workers"}},
+}
+
+// Advice is what to do about a line.
+func (doctorPage) Advice(l doctor.Line) (a advice) {
+	if l.Level != doctor.OK {
+		a = pagesFor[l.Check]
+	}
+	if a.Text == "" && !(a.Page != nil && strings.HasPrefix(l.Do, "pinwheel ")) {
+		a.Text = l.Do
+	}
+	return a
+}
+
 // Count is how many lines have a level.
 func (p doctorPage) Count(level string) (n int) {
 	for _, l := range p.Lines {
@@ -86,45 +123,12 @@ func showDoctor(c *call) (*page, error) {
 	return &page{view: "doctor", title: "Doctor", place: "doctor", data: doctorPage{lines, at, doctor.Worst(lines)}}, nil
 }
 
-// auditPage is the data of the page Audit.
-type auditPage struct {
-	Changes []*audit.Record // the newest first
-	Older   int             // that have no room
-	Cut     bool            // there are newer ones that were not read
-	Query   url.Values
-}
-
-// maxChanges is how many changes the page shows, and maxChangePages how many answers it reads for them: the fleet tells
-// the oldest first.
-const maxChanges, maxChangePages = 200, 20
-
-func listAudit(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
-	q := in.query()
-	p, r := auditPage{Query: q}, control.ListAudit{Owner: q.Get("owner"), Since: cmp.Or(q.Get("since"), "24h"),
-		Limit: 1000}
-	for range maxChangePages {
-		list, err := control.Ask(ctx, fleet, control.AuditRecords, r)
-		if err != nil {
-			return nil, err
-		}
-		p.Changes = append(p.Changes, list.Changes...)
-		if over := len(p.Changes) - maxChanges; over > 0 {
-			p.Changes, p.Older = slices.Clone(p.Changes[over:]), p.Older+over
-		}
-		if r.After = list.Next; r.After == 0 {
-			break
-		}
-	}
-	slices.Reverse(p.Changes)
-	p.Cut = r.After != 0
-	return &page{view: "audit", title: "Audit", place: "audit", data: p}, nil
-}
-
 // eventPage is the data of the page of an event: all that the fleet knows of it.
 type eventPage struct {
 	Owner, Worker, ID string
-	Letters           []*events.LetterJSON
+	Letters           []letterPage
 	Waiting           []control.WaitingEvent
+	Newest            int // among so many of the newest letters it was looked for; 0: among all
 	tailForm
 }
 
@@ -142,19 +146,38 @@ func showEvent(ctx context.Context, fleet *control.Client, in inputs) (*page, er
 	}
 	for _, l := range letters.Letters {
 		if l.EventID == p.ID {
-			p.Letters = append(p.Letters, l)
+			p.Letters = append(p.Letters, letterPage{LetterJSON: l})
 		}
 	}
-	waiting, err := control.Ask(ctx, fleet, control.SchedulesWaiting,
-		control.ListWaiting{Owner: p.Owner, Worker: p.Worker, Limit: 1000})
-	if err != nil {
+	if letters.Next != 0 {
+		p.Newest = max(letters.Scanned, len(letters.Letters))
+	}
+	if p.Waiting, err = waits(ctx, fleet, p); err != nil {
 		return nil, err
-	}
-	for _, w := range waiting.Events {
-		if w.ID == p.ID {
-			p.Waiting = append(p.Waiting, w)
-		}
 	}
 	p.tailForm = in.eventTail(p)
 	return &page{view: "event", title: "Event " + p.ID, place: "dead", data: p}, nil
 }
+
+// waits looks for an event among those that wait for their time. It does not look at all when there are very many.
+func waits(ctx context.Context, fleet *control.Client, p eventPage) (found []control.WaitingEvent, err error) {
+	r := control.ListWaiting{Owner: p.Owner, Worker: p.Worker, Limit: 1000}
+	for range maxWaitingPages {
+		list, err := control.Ask(ctx, fleet, control.SchedulesWaiting, r)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range list.Events {
+			if w.ID == p.ID {
+				found = append(found, w)
+			}
+		}
+		if r.After = list.Next; r.After == 0 || len(found) > 0 {
+			break
+		}
+	}
+	return found, nil
+}
+
+// maxWaitingPages is how many answers waits reads.
+const maxWaitingPages = 20

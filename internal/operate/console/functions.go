@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -20,7 +21,8 @@ func functions(asset func(string) (string, error), traceURL string) template.Fun
 	return template.FuncMap{
 		"asset": asset, "rate": flow.Rate, "ms": flow.Milliseconds, "age": flow.Age, "bytes": size, "number": number,
 		"ago": ago, "when": when, "machine": machine,
-		"percent": percent, "share": share, "spark": spark, "join": strings.Join, "short": short, "nextPage": with,
+		"percent": percent, "share": share, "spark": spark,
+		"sparkBox": sparkBox, "window": windowText, "did": did, "join": strings.Join, "short": short, "nextPage": with,
 		"duration": func(d workers.Millis) string { return d.Duration().String() },
 		"hundred":  func(f float64) float64 { return 100 * f },
 		"rows": func(rows []control.Schedule, operates bool, csrf, back string) scheduleRows {
@@ -113,6 +115,33 @@ func share(part, whole any) string {
 func indented(v any) (string, error) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	return string(text), err
+}
+
+const (
+	// maxIndented is the longest JSON that is shown in lines, and maxDepth its deepest: each line begins with its depth.
+	maxIndented = 64 << 10
+	maxDepth    = 32
+)
+
+// inLines is JSON in lines, where it is an object or a list. back reports whether without white space it is the text
+// again. Any other text is as it was.
+func inLines(text string) (lines string, back bool) {
+	depth, deepest := 0, 0
+	for i := range len(text) {
+		switch text[i] { // also within strings: that errs on the safe side
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	var b, small bytes.Buffer
+	if deepest == 0 || deepest > maxDepth || len(text) > maxIndented || json.Indent(&b, []byte(text), "", "  ") != nil {
+		return text, false
+	}
+	_ = json.Compact(&small, b.Bytes()) // it is JSON
+	return strings.TrimSpace(b.String()), small.String() == text
 }
 
 // short is the beginning of a text that may be long.

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"math"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -18,6 +19,18 @@ type choicePage struct {
 	Letters int        // about how many there are; of those with a filter, about how many there are without texts and times
 	All     bool       // there is no filter: all letters of the fleet
 	Max     int        // replays that a letter may have had, if the form says nothing
+	replayForm
+}
+
+// replayForm is what the person wrote in the form of a replay that was refused.
+type replayForm struct {
+	Rate, To, MaxReplays string
+	Force, DryRun        bool
+}
+
+func (in inputs) replayForm() replayForm {
+	return replayForm{in.form("rate"), in.form("to"), in.form("maxReplays"), in.form("force") != "",
+		in.form("dryRun") != ""}
 }
 
 // Link is the query of the filter.
@@ -46,14 +59,29 @@ func chosen(ctx context.Context, fleet *control.Client, q url.Values) (p choiceP
 	return p, err
 }
 
+// choice has the filter or the letters that a form names, or an address.
+func (in inputs) choice() url.Values {
+	if in.http.Method == http.MethodPost {
+		return in.http.PostForm
+	}
+	return in.query()
+}
+
 func showReplay(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
-	p, err := chosen(ctx, fleet, in.query())
-	return &page{view: "replay", title: "Replay dead letters", place: "dead", data: p}, err
+	p, err := chosen(ctx, fleet, in.choice())
+	if err != nil {
+		return nil, err
+	}
+	p.replayForm = in.replayForm()
+	return &page{view: "replay", title: "Replay dead letters", place: "dead", data: p}, nil
 }
 
 func showPurge(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
-	p, err := chosen(ctx, fleet, in.query())
-	return &page{view: "purge", title: "Remove dead letters", place: "dead", data: p}, err
+	p, err := chosen(ctx, fleet, in.choice())
+	if err != nil {
+		return nil, err
+	}
+	return &page{view: "purge", title: "Remove dead letters", place: "dead", data: p}, nil
 }
 
 func letterIDs(texts []string) (ids []uint64, err error) {
@@ -90,15 +118,19 @@ func replay(c *call) (*page, error) {
 	r := control.Replay{Selection: s, To: c.form("to"), Force: c.form("force") != ""}
 	if text := c.form("rate"); text != "" {
 		if r.Rate, err = strconv.ParseFloat(text, 64); err != nil || !(r.Rate >= 0 && r.Rate <= math.MaxInt32) {
-			return nil, wrongForm("rate", text, "it is a number of letters a second, or empty for as fast as it goes")
+			return c.again(showReplay, wrongForm("rate", text, "it is a number of letters a second, or empty for as fast as it goes"))
 		}
 	}
 	if text := c.form("maxReplays"); text != "" {
 		if r.MaxReplays, err = strconv.Atoi(text); err != nil || r.MaxReplays < 1 {
-			return nil, wrongForm("maxReplays", text, "it is 1 or more, or empty")
+			return c.again(showReplay, wrongForm("maxReplays", text, "it is 1 or more, or empty"))
 		}
 	}
-	return c.begun(control.Ask(c.ctx, c.fleet(), control.DeadReplay, r))
+	j, err := control.Ask(c.ctx, c.fleet(), control.DeadReplay, r)
+	if err != nil {
+		return c.again(showReplay, err)
+	}
+	return c.begun(j, nil)
 }
 
 func purge(c *call) (*page, error) {
@@ -123,13 +155,90 @@ type progress struct {
 	Looked int // at so many letters
 	Took   time.Duration
 	Left   time.Duration // until the end, at this pace; 0 = it cannot be said
+	Became became
 }
 
 // Running reports whether the job goes on.
 func (p progress) Running() bool { return p.State == "running" }
 
-func progressOf(j control.Job) progress {
-	p := progress{Job: j, Looked: j.Done + j.Failed}
+// Follows reports whether the page changes by itself: the job goes on, or events that it sent again do.
+func (p progress) Follows() bool {
+	return p.Running() || p.Became.Going > 0 && time.Since(p.Ended) < followEvents
+}
+
+// followEvents is how long after a job its page follows the events that it sent again.
+const followEvents = 2 * time.Minute
+
+// did says what a job did with letters. A letter that is sent again may die again: that it was sent is no success.
+func did(j control.Job) string {
+	what := "sent again"
+	if j.Does == "purge" {
+		what = "removed"
+	}
+	if j.DryRun {
+		what = "would be " + what
+	}
+	text := number(j.Done) + " " + what
+	if j.Failed > 0 {
+		text += ", " + number(j.Failed) + " not"
+	}
+	return text
+}
+
+// maxBecame is of how many letters, the last ones, the page of a job tells what became of them.
+const maxBecame = 200
+
+// became counts what became of the events that a job sent again.
+type became struct {
+	Of                                        int // letters that are counted
+	Succeeded, Going, Dead, Answered, Unknown int
+	Again                                     []*deadletter.Replayed // those that are dead letters again
+}
+
+// becameOf asks what became of the letters of a job. A process remembers them for a while after its end.
+func becameOf(ctx context.Context, fleet *control.Client, j control.Job) (b became, err error) {
+	var ids []uint64
+	for _, l := range j.Letters {
+		if l.Error == "" {
+			ids = append(ids, l.ID)
+		}
+	}
+	if ids = ids[max(0, len(ids)-maxBecame):]; len(ids) == 0 {
+		return b, nil
+	}
+	list, err := control.Ask(ctx, fleet, control.DeadReplays, control.ReplayFilter{IDs: ids, Owner: j.Owner,
+		Limit: maxBecame})
+	if err != nil {
+		return b, err
+	}
+	b.Of = len(list.Replays)
+	for _, r := range list.Replays {
+		switch r.State {
+		case deadletter.ReplaySucceeded:
+			b.Succeeded++
+		case deadletter.ReplayWaiting, deadletter.ReplayRunning, deadletter.ReplayPutOff:
+			b.Going++
+		case deadletter.ReplayDead:
+			b.Dead, b.Again = b.Dead+1, append(b.Again, r)
+		case deadletter.ReplayFailed:
+			b.Answered++
+		default:
+			b.Unknown++
+		}
+	}
+	const shown = 20
+	b.Again = b.Again[max(0, len(b.Again)-shown):]
+	return b, nil
+}
+
+// progressOf asks how far a job is, and when it has ended, what became of what it sent again.
+func progressOf(ctx context.Context, fleet *control.Client, name control.JobName) (p progress, err error) {
+	name.Letters = true
+	if p.Job, err = control.Ask(ctx, fleet, control.DeadJob, name); err != nil {
+		return p, err
+	}
+	j := p.Job
+	p.Looked = j.Done + j.Failed
 	end := j.Ended
 	if end.IsZero() {
 		end = time.Now()
@@ -138,18 +247,21 @@ func progressOf(j control.Job) progress {
 	if p.Running() && p.Looked > 0 && j.Total > p.Looked {
 		p.Left = (time.Duration(float64(p.Took) / float64(p.Looked) * float64(j.Total-p.Looked))).Round(time.Second)
 	}
-	return p
+	if j.Does == "replay" && !j.DryRun && !p.Running() {
+		p.Became, err = becameOf(ctx, fleet, j)
+	}
+	return p, err
 }
 
 func (in inputs) jobName() control.JobName { return control.JobName{Job: in.path("job")} }
 
 func showJob(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
-	j, err := control.Ask(ctx, fleet, control.DeadJob, in.jobName())
+	j, err := progressOf(ctx, fleet, in.jobName())
 	if err != nil {
 		return nil, err
 	}
 	what := map[string]string{"replay": "Replay of dead letters", "purge": "Removal of dead letters"}[j.Does]
-	return &page{view: "job", title: what, place: "dead", data: progressOf(j)}, nil
+	return &page{view: "job", title: what, place: "dead", data: j}, nil
 }
 
 func cancelJob(c *call) (*page, error) {
@@ -157,5 +269,5 @@ func cancelJob(c *call) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.done("/jobs/"+j.Job, "The job is told to end. It has done %d.", j.Done)
+	return c.done("/jobs/"+j.Job, "The job is told to end: %s.", did(j))
 }

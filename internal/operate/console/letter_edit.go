@@ -1,10 +1,12 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,6 +24,7 @@ type editPage struct {
 	ID      uint64
 	Body    string
 	Base64  bool   // Body is in base64, because the body is no text
+	Lines   bool   // Body is JSON in lines, and the body is in one
 	Headers string // Name: value, a line each
 	Diff    []diffLine
 	Seen    string // hash of what the person has seen the difference of; "": it has not asked for it
@@ -86,7 +89,11 @@ func editable(ctx context.Context, fleet *control.Client, in inputs) (*events.Le
 			l.BodyBytes, l.ID)}
 	}
 	p := editPage{ID: l.ID, Headers: headerText(l.Headers)}
-	p.Body, p.Base64 = bodyText(l)
+	if p.Body, p.Base64 = bodyText(l); !p.Base64 {
+		if lines, back := inLines(p.Body); back {
+			p.Body, p.Lines = lines, true
+		}
+	}
 	return l, p, nil
 }
 
@@ -102,33 +109,47 @@ func (p editPage) page() *page {
 	return &page{view: "edit", title: fmt.Sprintf("Edit dead letter %d", p.ID), place: "dead", data: p}
 }
 
-// edit shows what a form would change, and changes it when the form says that the person has seen it.
+// edit shows what a form would change, and changes it when the form says that the person has seen it. It replays the
+// letter then, if the person wants that. What is refused stays in the form.
 func edit(c *call) (*page, error) {
 	l, p, err := editable(c.ctx, c.fleet(), c.inputs)
 	if err != nil {
 		return nil, err
 	}
 	was := p
-	p.Body, p.Headers = c.form("body"), c.form("headers")
+	p.Body, p.Headers = c.form("body"), plainLines(c.form("headers"))
 	if !strings.Contains(was.Body, "\r\n") {
 		p.Body = plainLines(p.Body)
 	}
+	if lines, back := inLines(p.stored()); p.Lines && back {
+		p.Body = lines // also when it was typed in one line: only what differs in the JSON is a difference
+	}
 	e, err := p.change(was, l)
 	if err != nil {
-		return nil, err
+		return p.page(), err
 	}
-	p.Headers = plainLines(p.Headers)
 	p.Diff = append(difference("headers", was.Headers, p.Headers), difference("body", was.Body, p.Body)...)
 	p.Seen = hash(p.Body, p.Headers)
-	if len(p.Diff) == 0 || c.form("step") != "save" || c.form("seen") != p.Seen {
+	step := c.form("step")
+	if len(p.Diff) == 0 || step != "save" && step != "replay" || c.form("seen") != p.Seen {
 		return p.page(), nil
 	}
 	done, err := control.Ask(c.ctx, c.fleet(), control.DeadEdit, control.EditLetter{LetterID: control.LetterID{ID: l.ID},
 		Edit: e})
 	if err != nil {
-		return nil, err
+		return p.page(), err
 	}
-	return c.done(fmt.Sprintf("/dead/%d", done.ID), "Dead letter %d is changed. Its number is %d now.", done.Was, done.ID)
+	at := fmt.Sprintf("/dead/%d", done.ID)
+	if step == "save" {
+		return c.done(at, "Dead letter %d is changed. Its number is %d now.", done.Was, done.ID)
+	}
+	j, err := control.Ask(c.ctx, c.fleet(), control.DeadReplay,
+		control.Replay{Selection: control.Selection{IDs: []uint64{done.ID}}})
+	if err != nil {
+		return c.done(at, "Dead letter %d is changed. Its number is %d now. It is not replayed: %s.", done.Was, done.ID,
+			failureOf(err).Text)
+	}
+	return c.done("/jobs/"+j.Job, "Dead letter %d is changed, and is sent again as %d.", done.Was, done.ID)
 }
 
 func hash(texts ...string) string {
@@ -144,7 +165,7 @@ func (p editPage) change(was editPage, l *events.LetterJSON) (e control.Edit, er
 				return e, wrongForm("body", p.Body[:min(len(p.Body), 40)], "it is base64, because the body of this letter is no text")
 			}
 		} else {
-			e.Body = &p.Body
+			e.Body = new(p.stored())
 		}
 	}
 	if !utf8.ValidString(p.Body) {
@@ -169,6 +190,15 @@ func (p editPage) change(was editPage, l *events.LetterJSON) (e control.Edit, er
 	}
 	slices.Sort(e.RemoveHeaders)
 	return e, nil
+}
+
+// stored is the body as it is stored: JSON that was in one line is so again.
+func (p editPage) stored() string {
+	var b bytes.Buffer
+	if p.Lines && json.Compact(&b, []byte(p.Body)) == nil {
+		return b.String()
+	}
+	return p.Body
 }
 
 // maxDiff is the longest text that is compared line by line, in bytes: the time grows faster than the text.

@@ -3,8 +3,10 @@ package console
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -19,6 +21,8 @@ type lettersPage struct {
 	Reasons []events.Reason
 	Jobs    []control.Job
 	Before  uint64 // ID before which this page begins; 0: it is the first
+	Oldest  bool   // the oldest come first
+	After   uint64 // ID after which it begins, when it goes up
 }
 
 // Narrow reports whether there is a filter.
@@ -36,6 +40,23 @@ func (p lettersPage) Most() int { return p.Counts.Counts[0].Count }
 
 // Link is the query of the filter.
 func (p lettersPage) Link() string { return with(p.Query) }
+
+// OldestLink is the query of the filter, with the oldest letters first.
+func (p lettersPage) OldestLink() string { return with(p.Query, "sort", "oldest") }
+
+// More is the query of the letters below those of the page; "": there are none.
+func (p lettersPage) More() string {
+	switch {
+	case p.Next == 0:
+		return ""
+	case p.Oldest:
+		return with(p.Query, "sort", "oldest", "after", fmt.Sprint(p.Next))
+	}
+	return with(p.Query, "before", fmt.Sprint(p.Next))
+}
+
+// First reports whether the list begins with this page.
+func (p lettersPage) First() bool { return p.Before == 0 && p.After == 0 }
 
 // All is the query of forms that act on all letters of the filter.
 func (p lettersPage) All() string {
@@ -78,35 +99,46 @@ func filterQuery(q url.Values) url.Values {
 
 func listLetters(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
 	q := in.query()
-	p := lettersPage{Query: filterQuery(q), Reasons: events.Reasons[:]}
-	r := control.ListLetters{Filter: filterOf(q), Newest: true}
-	r.Limit = pageSize
-	var err error
-	if text := q.Get("before"); text != "" {
-		if r.Before, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return nil, wrongForm("before", text, "it is the number of a letter")
+	p := lettersPage{Query: filterQuery(q), Reasons: events.Reasons[:], Oldest: q.Get("sort") == "oldest"}
+	show := func(err error) (*page, error) {
+		return &page{view: "dead", title: "Dead letters", place: "dead", data: p}, err
+	}
+	r := control.ListLetters{Filter: filterOf(q), Newest: !p.Oldest}
+	for name, into := range map[string]*uint64{"before": &r.Before, "after": &r.After} {
+		if text := q.Get(name); text != "" {
+			n, err := strconv.ParseUint(text, 10, 64)
+			if err != nil {
+				return show(wrongForm(name, text, "it is the number of a letter"))
+			}
+			*into = n
 		}
 	}
-	p.Before = r.Before
-	if p.LetterList, err = newest(ctx, fleet, r); err != nil {
-		return nil, err
+	if p.Oldest {
+		r.Before = 0
+	} else {
+		r.After = 0
+	}
+	p.Before, p.After, r.Limit = r.Before, r.After, pageSize
+	var err error
+	if p.LetterList, err = search(ctx, fleet, r); err != nil {
+		return show(err)
 	}
 	if q.Get("counts") != "" {
 		if err := p.count(ctx, fleet); err != nil {
-			return nil, err
+			return show(err)
 		}
 	}
 	p.Jobs, _, _ = fleet.AllJobs(ctx) // a busy fleet may not answer in its second: the letters are what the page is for
-	return &page{view: "dead", title: "Dead letters", place: "dead", data: p}, nil
+	return show(nil)
 }
 
 // searchTime is how long a page looks for letters that are rare.
 const searchTime = 10 * time.Second
 
-// newest lists the newest letters that r chooses. A process answers with a part when it has looked at many in vain: the
-// page goes on from there until it is full, or it takes too long.
-func newest(ctx context.Context, fleet *control.Client, r control.ListLetters) (list control.LetterList, err error) {
-	for end := time.Now().Add(searchTime); ; r.Before, r.Limit = list.Next, pageSize-len(list.Letters) {
+// search lists letters that r chooses: the newest or the oldest. A process answers with a part when it has looked at
+// many in vain: the page goes on from there until it is full, or it takes too long.
+func search(ctx context.Context, fleet *control.Client, r control.ListLetters) (list control.LetterList, err error) {
+	for end := time.Now().Add(searchTime); ; r.Limit = pageSize - len(list.Letters) {
 		part, err := control.Ask(ctx, fleet, control.DeadList, r)
 		if err != nil {
 			return list, err
@@ -115,6 +147,11 @@ func newest(ctx context.Context, fleet *control.Client, r control.ListLetters) (
 		list.Next, list.More, list.Scanned = part.Next, part.More, list.Scanned+part.Scanned
 		if !part.More || len(list.Letters) >= pageSize || time.Now().After(end) {
 			return list, nil
+		}
+		if r.Newest {
+			r.Before = list.Next
+		} else {
+			r.After = list.Next
 		}
 	}
 }
@@ -134,7 +171,7 @@ func countLetters(c *call) (*page, error) {
 	if err := p.count(c.ctx, c.fleet()); err != nil {
 		return nil, err
 	}
-	html, err := c.views.render("dead-counts", view{c.session, p})
+	html, err := c.views.render("dead-counts", view{session: c.session, Data: p})
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +192,60 @@ func (p letterPage) Target() string { return p.Owner + "/" + p.Worker }
 // Shown reports whether the body is here. A body that is longer than a message is not.
 func (p letterPage) Shown() bool { return p.BodyBytes == 0 || p.Body != nil || p.BodyBase64 != nil }
 
-// Content is the body as text: as it is, or in base64.
-func (p letterPage) Content() string { text, _ := bodyText(p.LetterJSON); return text }
+// Content is the body as text: JSON in lines, as it is, or in base64.
+func (p letterPage) Content() string {
+	text, base := bodyText(p.LetterJSON)
+	if base {
+		return text
+	}
+	text, _ = inLines(text)
+	return text
+}
+
+// Indented reports whether Content has other white space than the body.
+func (p letterPage) Indented() bool {
+	text, base := bodyText(p.LetterJSON)
+	lines, _ := inLines(text)
+	return !base && lines != text
+}
+
+// Threw is the name of the error in the stack, such as TypeError.
+func (p letterPage) Threw() string { name, _ := p.stack(); return name }
+
+// Frames is the stack without the name of the error and its message.
+func (p letterPage) Frames() string { _, frames := p.stack(); return frames }
+
+func (p letterPage) stack() (name, frames string) {
+	head, rest, found := strings.Cut(p.Stack, p.Message)
+	if p.Message == "" || !found || strings.Contains(head, "\n") {
+		return "", p.Stack
+	}
+	frames = strings.ReplaceAll(rest, "\n    at ", "\nat ")
+	return strings.TrimSuffix(strings.TrimSpace(head), ":"), strings.Trim(frames, "\n")
+}
+
+// shownRun is an attempt with a message that the page has not shown.
+type shownRun struct {
+	events.FailedRun
+	Said string // "": as the letter, or the attempt before, says it
+}
+
+// Runs are the attempts. Most of them fail in the same way, which is said once.
+func (p letterPage) Runs() []shownRun {
+	runs, said := make([]shownRun, len(p.History)), p.Message
+	for i, r := range p.History {
+		runs[i].FailedRun = r
+		if !sameMessage(p.Message, r.Message) && r.Message != said {
+			runs[i].Said, said = r.Message, r.Message
+		}
+	}
+	return runs
+}
+
+// sameMessage reports whether a message of the history, which may be cut, is that of the letter.
+func sameMessage(whole, cut string) bool {
+	return cut == whole || len(cut) >= events.MaxHistoryMessage-4 && strings.HasPrefix(whole, strings.TrimSuffix(cut, "…"))
+}
 
 func (in inputs) letterID() (control.LetterID, error) {
 	text := in.path("id")

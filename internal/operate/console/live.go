@@ -139,7 +139,7 @@ func liveFlow(c *call) (*page, error) {
 func (v *views) parts(s session, data any, names ...string) (parts, error) {
 	p := parts{}
 	for _, name := range names {
-		html, err := v.render(name, view{s, data})
+		html, err := v.render(name, view{session: s, Data: data})
 		if err != nil {
 			return nil, err
 		}
@@ -165,23 +165,29 @@ func liveTail(c *call) (*page, error) {
 	})
 }
 
-// liveJob sends the progress of a job until it has ended.
+// liveJob sends the progress of a job until it has ended, or, when it had ended before, until the events that it sent
+// again have.
 func liveJob(c *call) (*page, error) {
 	name := c.jobName()
 	return nil, c.live.run(c.w, c.http, func(s *stream) error {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
-		for {
-			j, err := control.Ask(s.ctx, c.fleet(), control.DeadJob, name)
+		for running := false; ; {
+			j, err := progressOf(s.ctx, c.fleet(), name)
 			if err != nil {
 				return err
 			}
-			p, err := c.views.parts(c.session, progressOf(j), "job-progress")
+			p, err := c.views.parts(c.session, j, "job-progress")
 			if err == nil {
 				err = s.send("parts", p)
 			}
-			if err != nil || j.State != "running" {
-				return errors.Join(err, s.send("ended", j.State))
+			switch running = running || j.Running(); {
+			case err != nil:
+				return err
+			case running && !j.Running():
+				return s.send("ended", j.State)
+			case !j.Follows():
+				return s.send("over", j.State)
 			}
 			select {
 			case <-tick.C:

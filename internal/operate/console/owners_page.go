@@ -3,18 +3,21 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"net/url"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
-	"github.com/pinwheel-run/pinwheel/internal/operate/flow"
 )
 
 // ownersPage is the data of the list of owners.
 type ownersPage struct {
 	control.FoundOwners
-	Busy  map[string]flow.Owner // those that have events in some process
-	Query url.Values
+	List    listing
+	Traffic traffic
+	Busy    map[string]busyOwner
 }
 
 // PolicyText is a policy in one line; "" is none.
@@ -27,27 +30,44 @@ func (ownersPage) PolicyText(p *workers.Policy) (string, error) {
 }
 
 func listOwners(c *call) (*page, error) {
-	q := c.query()
-	found, err := control.Ask(c.ctx, c.fleet(), control.OwnersFind, control.FindOwners{Match: q.Get("match"),
-		After: q.Get("after"), Limit: pageSize})
-	if err != nil {
+	l, wrong := c.listing("workers", byTraffic)
+	p := ownersPage{List: l, Busy: map[string]busyOwner{}}
+	show := func(err error) (*page, error) {
+		return &page{view: "owners", title: "Owners", place: "owners", data: p}, err
+	}
+	if wrong != nil {
+		return show(wrong)
+	}
+	var err error
+	if p.Traffic, err = c.traffic(l.Sort == byTraffic); err != nil {
 		return nil, err
 	}
-	state, err := c.watcher.after(c.ctx, 0)
-	if err != nil {
-		return nil, err
+	for _, o := range p.Traffic.Busy() {
+		p.Busy[o.Owner.Owner] = o
 	}
-	p := ownersPage{FoundOwners: found, Busy: map[string]flow.Owner{}, Query: q}
-	for _, o := range state.Now.Owners {
-		p.Busy[o.Owner] = o
+	r := control.FindOwners{Match: c.arg("match")}
+	if l.Sort != byTraffic {
+		r.Sort, r.Skip = l.Sort, l.Skip()
+		p.FoundOwners, err = findOwners(c.ctx, c.fleet(), r)
+		p.List.Total = p.Total
+		return show(err)
 	}
-	return &page{view: "owners", title: "Owners", place: "owners", data: p}, nil
+	busiest := p.Traffic.owners(r.Match)
+	if p.List.Total, r.Names = len(busiest), l.slice(busiest); len(r.Names) == 0 {
+		return show(nil)
+	}
+	p.FoundOwners, err = findOwners(c.ctx, c.fleet(), r)
+	slices.SortFunc(p.Owners, func(a, b control.OwnerSummary) int {
+		return slices.Index(busiest, a.Owner) - slices.Index(busiest, b.Owner)
+	})
+	return show(err)
 }
 
 // ownerPage is the data of the page of an owner.
 type ownerPage struct {
 	Owner   string
 	Policy  string // JSON; {} is none
+	Text    string // of the editor: the policy, or what the person wrote when that was refused
 	Workers control.FoundWorkers
 	Dead    control.LetterCounts
 }
@@ -61,6 +81,9 @@ func showOwner(ctx context.Context, fleet *control.Client, in inputs) (*page, er
 	if p.Policy, err = indented(policy.Policy); err != nil {
 		return nil, err
 	}
+	if p.Text = p.Policy; in.http.PostForm.Has("policy") {
+		p.Text = plainLines(in.form("policy"))
+	}
 	if p.Workers, err = control.Ask(ctx, fleet, control.WorkersFind,
 		control.FindWorkers{Owner: p.Owner, Limit: 20}); err != nil {
 		return nil, err
@@ -72,19 +95,21 @@ func showOwner(ctx context.Context, fleet *control.Client, in inputs) (*page, er
 	return &page{view: "owner", title: p.Owner, place: "owners", data: p}, nil
 }
 
-// setPolicy replaces the policy: what the form leaves out is as the configuration says.
+// setPolicy replaces the policy: what the form leaves out is as the configuration says. What is refused stays in the
+// editor.
 func setPolicy(c *call) (*page, error) {
 	owner, text := control.OwnerName{Owner: c.path("owner")}, c.form("policy")
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &fields); err != nil || fields == nil {
-		return nil, wrongForm("policy", text[:min(len(text), 80)], "it is a JSON object")
+	fields, err := policyFields(text)
+	if err != nil {
+		return c.again(showOwner, err)
 	}
 	was, err := control.Ask(c.ctx, c.fleet(), control.OwnersGet, owner)
 	if err != nil {
 		return nil, err
 	}
 	if seen, err := indented(was.Policy); err != nil || seen != plainLines(c.form("seen")) {
-		return nil, &control.Error{Code: 409, Text: "somebody has changed the policy meanwhile: load the page again"}
+		return c.again(showOwner, &control.Error{Code: 409,
+			Text: "somebody has changed the policy meanwhile. What you wrote is below; what applies now is beside it"})
 	}
 	full, err := withZeros(was.Policy, fields)
 	if err != nil {
@@ -92,9 +117,24 @@ func setPolicy(c *call) (*page, error) {
 	}
 	if _, err := control.Ask(c.ctx, c.fleet(), control.OwnersSet,
 		control.SetOwner{OwnerName: owner, Policy: full}); err != nil {
-		return nil, err
+		return c.again(showOwner, err)
 	}
 	return c.done("/owners/"+owner.Owner, "The policy of %s is changed.", owner.Owner)
+}
+
+// policyFields reads what a person wrote. Its error says in which line it is wrong.
+func policyFields(text string) (fields map[string]json.RawMessage, err error) {
+	err = json.Unmarshal([]byte(text), &fields)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		line := 1 + strings.Count(text[:min(len(text), int(syntax.Offset))], "\n")
+		return nil, &control.Error{Code: 400, Field: "policy",
+			Text: fmt.Sprintf("policy: it is a JSON object, and line %d is no JSON: %v", line, err)}
+	case err != nil || fields == nil:
+		return nil, wrongForm("policy", text[:min(len(text), 80)], "it is a JSON object")
+	}
+	return fields, nil
 }
 
 // withZeros adds a zero for each field that a policy has and the new one leaves out: a request changes only what it

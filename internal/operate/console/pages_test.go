@@ -272,7 +272,7 @@ func TestLetterIsEditedAndReplayed(t *testing.T) {
 		"csrf": {csrfField.FindStringSubmatch(p.page(from))[1]}}
 	code, body, _ := p.send(from, changed)
 	require.Equal(t, http.StatusOK, code)
-	for _, want := range []string{"-{&#34;currency&#34;:&#34;XXX&#34;}", "&#43;{&#34;currency&#34;:&#34;EUR&#34;}",
+	for _, want := range []string{"-  &#34;currency&#34;: &#34;XXX&#34;", "&#43;  &#34;currency&#34;: &#34;EUR&#34;",
 		"&#43;X-New: a"} {
 		require.Contains(t, body, want)
 	}
@@ -295,7 +295,7 @@ func TestLetterIsEditedAndReplayed(t *testing.T) {
 	require.Regexp(t, `^/jobs/.+`, job)
 	require.Eventually(t, func() bool { return strings.Contains(p.page(job), `badge done`) }, patience,
 		10*time.Millisecond)
-	require.Contains(t, p.page(job), "1 done, of at most 1")
+	require.Contains(t, p.page(job), "1 sent again, of at most 1")
 	require.Contains(t, p.page("/dead"), "There are no dead letters")
 	require.Contains(t, p.page("/audit"), "dead.replay")
 }

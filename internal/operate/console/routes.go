@@ -32,11 +32,11 @@ func (c *Console) routes() http.Handler {
 		})
 	})
 
-	c.look(mux, "/workers", listWorkers)
+	c.get(mux, "/workers", listWorkers)
 	c.look(mux, "/workers/{owner}/{worker}", showWorker)
-	c.post(mux, "/workers/{owner}/{worker}/promote", promote)
-	c.post(mux, "/workers/{owner}/{worker}/rollback", rollback)
-	c.post(mux, "/workers/{owner}/{worker}/reset", reset)
+	c.asked(mux, "/workers/{owner}/{worker}/promote", askPromote, promote)
+	c.asked(mux, "/workers/{owner}/{worker}/rollback", askRollback, rollback)
+	c.asked(mux, "/workers/{owner}/{worker}/reset", askReset, reset)
 
 	c.look(mux, "/dead", listLetters)
 	c.get(mux, "/dead/counts", countLetters)
@@ -54,12 +54,12 @@ func (c *Console) routes() http.Handler {
 	c.look(mux, "/schedules", listSchedules)
 	c.post(mux, "/schedules/pause", pauseSchedule)
 	c.post(mux, "/schedules/resume", resumeSchedule)
-	c.post(mux, "/schedules/cancel", cancelWaiting)
+	c.asked(mux, "/schedules/cancel", askCancelWaiting, cancelWaiting)
 
 	c.get(mux, "/owners", listOwners)
 	c.look(mux, "/owners/{owner}", showOwner)
 	c.post(mux, "/owners/{owner}", setPolicy)
-	c.post(mux, "/owners/{owner}/remove", removePolicy)
+	c.asked(mux, "/owners/{owner}/remove", askRemovePolicy, removePolicy)
 
 	c.look(mux, "/isolates", showIsolates)
 	c.get(mux, "/doctor", showDoctor)

@@ -26,21 +26,22 @@ type scheduleRows struct {
 func listSchedules(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
 	q := in.query()
 	p := schedulesPage{Query: q}
+	show := func(err error) (*page, error) {
+		return &page{view: "schedules", title: "Schedules", place: "schedules", data: p}, err
+	}
 	var err error
 	if p.ScheduleList, err = control.Ask(ctx, fleet, control.SchedulesList, control.ListWorkers{Owner: q.Get("owner"),
 		After: q.Get("after"), Limit: pageSize}); err != nil {
-		return nil, err
+		return show(err)
 	}
 	r := control.ListWaiting{Owner: q.Get("owner"), Worker: q.Get("worker"), Limit: pageSize}
 	if text := q.Get("waiting"); text != "" {
 		if r.After, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return nil, wrongForm("waiting", text, "it is a sequence")
+			return show(wrongForm("waiting", text, "it is a sequence"))
 		}
 	}
-	if p.Waiting, err = control.Ask(ctx, fleet, control.SchedulesWaiting, r); err != nil {
-		return nil, err
-	}
-	return &page{view: "schedules", title: "Schedules", place: "schedules", data: p}, nil
+	p.Waiting, err = control.Ask(ctx, fleet, control.SchedulesWaiting, r)
+	return show(err)
 }
 
 func (in inputs) scheduleName() control.ScheduleName {

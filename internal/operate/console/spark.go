@@ -4,28 +4,65 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"time"
+
+	"github.com/pinwheel-run/pinwheel/internal/operate/flow"
 )
 
 const sparkWidth, sparkHeight = 240, 40
 
-// spark draws the last values of a figure as a line, for a page. label says what it is, for those who do not see it.
-func spark(label string, values []float64) template.HTML {
+// window is the time that a line shows at most.
+const window = (maxSamples - 1) * sampleEvery
+
+// chart is the line of a figure, with what its axes say.
+type chart struct {
+	What   string // what it shows, for those who do not see it
+	Line   string // the points of the line
+	Area   string // and of the area below it
+	Top    string // what the upper edge stands for
+	Low    string // the smallest and the largest value
+	High   string
+	Values string // of all points, oldest first, as people read them, for the script: separated by |
+	Every  int    // seconds between two points
+	Points int    // that a whole line has
+}
+
+// units write the values of figures.
+var units = map[string]func(float64) string{
+	"rate":  func(v float64) string { return flow.Rate(v) + "/s" },
+	"ms":    func(v float64) string { return flow.Milliseconds(&v) },
+	"count": func(v float64) string { return number(int64(v)) },
+}
+
+// spark draws the last values of a figure as a line, for a page. unit is one of units.
+func spark(what, unit string, values []float64) *chart {
 	if len(values) < 2 {
-		return ""
+		return nil
 	}
 	low, high := values[0], values[0]
 	for _, v := range values {
 		low, high = min(low, v), max(high, v)
 	}
+	write := units[unit]
+	c := &chart{What: what, Top: write(high), Low: write(low), High: write(high),
+		Every: int(sampleEvery / time.Second), Points: maxSamples}
 	var line strings.Builder
 	step, top := float64(sparkWidth)/float64(maxSamples-1), max(high, 1e-9)
 	from := float64(sparkWidth) - step*float64(len(values)-1)
+	texts := make([]string, len(values))
 	for i, v := range values {
 		fmt.Fprintf(&line, "%.1f,%.1f ", from+step*float64(i), 2+(sparkHeight-4)*(1-v/top))
+		texts[i] = write(v)
 	}
-	points := strings.TrimSpace(line.String())
-	//nolint:gosec // numbers, and an escaped text
-	return template.HTML(fmt.Sprintf(`<svg class="spark" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s"><polygon points="%.1f,%d %s %d,%d"/><polyline points="%s"/></svg>`,
-		sparkWidth, sparkHeight, template.HTMLEscapeString(fmt.Sprintf("%s: %.3g to %.3g", label, low, high)), from,
-		sparkHeight, points, sparkWidth, sparkHeight, points))
+	c.Line, c.Values = strings.TrimSpace(line.String()), strings.Join(texts, "|")
+	c.Area = fmt.Sprintf("%.1f,%d %s %d,%d", from, sparkHeight, c.Line, sparkWidth, sparkHeight)
+	return c
 }
+
+// sparkBox is the coordinates of all lines.
+func sparkBox() template.HTMLAttr {
+	return template.HTMLAttr(fmt.Sprintf(`viewBox="0 0 %d %d"`, sparkWidth, sparkHeight)) //nolint:gosec // two numbers
+}
+
+// windowText is the time between the edges of lines.
+func windowText() string { return coarse(window.Round(time.Minute)) }

@@ -124,14 +124,15 @@ type shell struct {
 	Title, Place string
 	Open         bool // there is no login
 	Notice       string
+	Wrong        string        // why the form or the filter of the page was refused
 	Body         template.HTML // a template has made it
 }
 
 // show answers with a page. It is rendered before the answer begins, so that an error is not in the middle of it.
 func (c *call) show(code int, p *page) {
-	body, err := c.views.render(p.view, view{c.session, p.data})
+	body, err := c.views.render(p.view, view{c.session, p.data, p.wrong})
 	//nolint:gosec // a template has made it
-	s := shell{session: c.session, Title: p.title, Place: p.place, Open: c.cfg.Open,
+	s := shell{session: c.session, Title: p.title, Place: p.place, Open: c.cfg.Open, Wrong: p.wrong,
 		Notice: c.sessions.takeNotice(c.w, c.http, c.Role), Body: template.HTML(body)}
 	if err == nil {
 		body, err = c.views.render("layout", s)
@@ -149,5 +150,6 @@ func (c *call) show(code int, p *page) {
 // view is the data of a template: who looks, and what there is.
 type view struct {
 	session
-	Data any
+	Data  any
+	Wrong string // why the form or the filter of the page was refused
 }

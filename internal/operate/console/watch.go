@@ -1,7 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,6 +63,46 @@ func (s sampled) Line(figure string) []float64 {
 		line = append(line, v)
 	}
 	return line
+}
+
+// Rated reports whether there are rates: they follow from two looks.
+func (s sampled) Rated() bool { return len(s.samples) > 0 }
+
+// busyOwner is an owner that has events in some process, or of which events ended between the last two looks.
+type busyOwner struct {
+	flow.Owner
+	Events, Failed float64 // a second, of its workers among the busiest
+}
+
+// Busy are the owners with events, those with most first. A process that is done with events within milliseconds hardly
+// ever has one at the moment of a look, so what ended counts too.
+func (s sampled) Busy() []busyOwner {
+	of := map[string]*busyOwner{}
+	one := func(name string) *busyOwner {
+		if of[name] == nil {
+			of[name] = &busyOwner{Owner: flow.Owner{Owner: name}}
+		}
+		return of[name]
+	}
+	for _, o := range s.Now.Owners {
+		one(o.Owner).Owner = o
+	}
+	for _, w := range s.Now.Workers {
+		if w.Events > 0 {
+			name, _, _ := strings.Cut(w.Worker, "/")
+			o := one(name)
+			o.Events, o.Failed = o.Events+w.Events, o.Failed+w.Failed
+		}
+	}
+	list := make([]busyOwner, 0, len(of))
+	for _, o := range of {
+		list = append(list, *o)
+	}
+	slices.SortFunc(list, func(a, b busyOwner) int {
+		return cmp.Or(cmp.Compare(b.Queued, a.Queued), cmp.Compare(b.Events, a.Events), cmp.Compare(b.Running, a.Running),
+			cmp.Compare(a.Owner.Owner, b.Owner.Owner))
+	})
+	return list
 }
 
 func of(v *float64) float64 {

@@ -3,32 +3,49 @@ package console
 import (
 	"context"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
-// pageSize is how many rows a page of a list has.
-const pageSize = 100
-
 // workersPage is the data of the list of workers.
 type workersPage struct {
 	control.FoundWorkers
-	Query url.Values
+	List    listing
+	Traffic traffic
 }
 
-func listWorkers(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
-	q := in.query()
-	found, err := control.Ask(ctx, fleet, control.WorkersFind, control.FindWorkers{Owner: q.Get("owner"),
-		Match: q.Get("match"), After: q.Get("after"), Limit: pageSize})
-	if err != nil {
+func listWorkers(c *call) (*page, error) {
+	l, wrong := c.listing("deployed", byTraffic)
+	p := workersPage{List: l}
+	show := func(err error) (*page, error) {
+		return &page{view: "workers", title: "Workers", place: "workers", data: p}, err
+	}
+	if wrong != nil {
+		return show(wrong)
+	}
+	var err error
+	if p.Traffic, err = c.traffic(l.Sort == byTraffic); err != nil {
 		return nil, err
 	}
-	return &page{view: "workers", title: "Workers", place: "workers", data: workersPage{found, q}}, nil
+	r := control.FindWorkers{Owner: c.arg("owner"), Match: c.arg("match")}
+	if l.Sort != byTraffic {
+		r.Sort, r.Skip = l.Sort, l.Skip()
+		p.FoundWorkers, err = findWorkers(c.ctx, c.fleet(), r)
+		p.List.Total = p.Total
+		return show(err)
+	}
+	busiest := p.Traffic.workers(r.Owner, r.Match)
+	if p.List.Total, r.Names = len(busiest), l.slice(busiest); len(r.Names) == 0 {
+		return show(nil)
+	}
+	p.FoundWorkers, err = findWorkers(c.ctx, c.fleet(), r)
+	slices.SortFunc(p.Workers, func(a, b control.WorkerSummary) int {
+		return slices.Index(busiest, a.Owner+"/"+a.Name) - slices.Index(busiest, b.Owner+"/"+b.Name)
+	})
+	return show(err)
 }
 
 // workerPage is the data of the page of a worker.
@@ -40,6 +57,7 @@ type workerPage struct {
 	Versions    []control.Version // newest first
 	Deployment  workers.Deployment
 	Deployments []workers.Deployment // newest first
+	Back        string               // the version before; "": there is none to roll back to
 	Schedules   []control.Schedule
 	Figures     figures
 	tailForm
@@ -90,6 +108,7 @@ func showWorker(ctx context.Context, fleet *control.Client, in inputs) (*page, e
 		Name:     name.Worker, Owner: in.path("owner"), Worker: in.path("worker"),
 		Figures:  watchedWorker{fleet, in.path("owner"), in.path("worker")}.figures(ctx, nil),
 		Versions: versions.Versions, Deployment: versions.Deployment, Deployments: deployments.Deployments,
+		Back: versions.Deployment.BackTo(deployments.Deployments),
 	}
 	slices.Reverse(w.Versions)
 	slices.Reverse(w.Deployments)
@@ -120,60 +139,6 @@ func showWorker(ctx context.Context, fleet *control.Client, in inputs) (*page, e
 func before(name string) string {
 	last := len(name) - 1
 	return name[:last] + string(name[last]-1) + "~"
-}
-
-// note is what a change says of who made it.
-func (s session) note(message string) control.Note {
-	by := "console"
-	if s.Who != "" {
-		by = s.Who + " (console)"
-	}
-	return control.Note{By: by, Message: message}
-}
-
-func promote(c *call) (*page, error) {
-	r := control.Promote{WorkerName: c.workerName(), Version: c.form("version"), Force: c.form("force") != "",
-		Note: c.note(c.form("message"))}
-	if text := c.form("percent"); text != "" {
-		var err error
-		if r.Percent, err = strconv.ParseFloat(text, 64); err != nil || !(r.Percent > 0 && r.Percent <= 100) {
-			return nil, wrongForm("percent", text, "it is above 0, to 100")
-		}
-	}
-	d, err := control.Ask(c.ctx, c.fleet(), control.DeploymentsPromote, r)
-	if err != nil {
-		return nil, err
-	}
-	return c.redeployed(d, "promoted")
-}
-
-func rollback(c *call) (*page, error) {
-	d, err := control.Ask(c.ctx, c.fleet(), control.DeploymentsRollback, control.Rollback{WorkerName: c.workerName(),
-		Version: c.form("version"), Force: c.form("force") != "", Note: c.note(c.form("message"))})
-	if err != nil {
-		return nil, err
-	}
-	return c.redeployed(d, "rolled back")
-}
-
-// reset ends the contexts of a worker in all processes.
-func reset(c *call) (*page, error) {
-	done, err := control.Ask(c.ctx, c.fleet(), control.WorkersReset, c.workerName())
-	if err != nil {
-		return nil, err
-	}
-	if len(done.Missing) > 0 {
-		return c.done("/workers/"+done.Worker, "%s is reset in %d processes. These did not answer: %s.", done.Worker, done.Processes,
-			strings.Join(done.Missing, ", "))
-	}
-	return c.done("/workers/"+done.Worker, "%s is reset in all processes (%d).", done.Worker, done.Processes)
-}
-
-func (c *call) redeployed(d control.Redeployed, what string) (*page, error) {
-	if !d.Changed {
-		return c.done("/workers/"+d.Worker, "%s was like that already.", d.Worker)
-	}
-	return c.done("/workers/"+d.Worker, "%s is %s: deployment %d.", d.Worker, what, d.Deployment.Number)
 }
 
 // wrongForm is the error of a field of a form.

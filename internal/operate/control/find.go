@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -19,15 +21,65 @@ import (
 type FindWorkers struct {
 	Owner string `json:"owner,omitempty"`
 	Match string `json:"match,omitempty"` // a text that OWNER/WORKER contains, in either case
-	After string `json:"after,omitempty"` // OWNER/WORKER
+	After string `json:"after,omitempty"` // Next of the page before
 	Limit int    `json:"limit,omitempty"`
+	Part
 }
 
-// FoundWorkers is a page of the workers that a process runs, sorted by name.
+// Part chooses a part of what matches, and its order.
+type Part struct {
+	Names []string `json:"names,omitempty"` // only these
+	Sort  string   `json:"sort,omitempty"`  // empty or name: by name
+	Skip  int      `json:"skip,omitempty"`  // how many to leave out at the beginning
+}
+
+// The orders beside that by name.
+const (
+	byDeployed = "deployed" // workers: those that were deployed last come first
+	byWorkers  = "workers"  // owners: those with most workers come first
+)
+
+// maxSkip is how many a page may leave out.
+const maxSkip = 1_000_000
+
+// check checks the fields. also is the order beside that by name.
+func (p Part) check(also string) error {
+	switch {
+	case p.Sort != "" && p.Sort != "name" && p.Sort != also:
+		return wrongField("sort", " is %q: it is name or %s", p.Sort, also)
+	case p.Skip < 0 || p.Skip > maxSkip:
+		return wrongField("skip", " is %d: it is 0 to %d", p.Skip, maxSkip)
+	case len(p.Names) > maxListed:
+		return wrongField("names", " has %d names: it has at most %d", len(p.Names), maxListed)
+	}
+	return nil
+}
+
+// leaves reports whether the part has nothing of this name.
+func (p Part) leaves(name string) bool { return len(p.Names) > 0 && !slices.Contains(p.Names, name) }
+
+// falling is a text that sorts before those of smaller numbers, and by name among the same.
+func falling(n int64, name string) string {
+	return fmt.Sprintf("%019d %s", math.MaxInt64-max(0, n), name)
+}
+
+// key is the text by which a worker is sorted.
+func (p Part) key(in *workers.Installation) string {
+	if p.Sort != byDeployed {
+		return in.Target()
+	}
+	var at int64
+	if w := in.Active(); w != nil {
+		at = w.DeployedAt.UnixMicro()
+	}
+	return falling(at, in.Target())
+}
+
+// FoundWorkers is a page of the workers that a process runs.
 type FoundWorkers struct {
 	Workers []WorkerSummary `json:"workers"`
 	Total   int             `json:"total"`          // all that match, also those of other pages
-	Next    string          `json:"next,omitempty"` // OWNER/WORKER after which the next page begins; empty at the end
+	Next    string          `json:"next,omitempty"` // after what the next page begins; empty at the end
 }
 
 // WorkerSummary is what a list shows of a worker: of its active version and its deployment. If no version is active, it
@@ -78,6 +130,9 @@ func (s *Server) findWorkers(_ context.Context, r FindWorkers) (FoundWorkers, er
 	if err := CheckName("owner", r.Owner); err != nil {
 		return FoundWorkers{}, err
 	}
+	if err := r.check(byDeployed); err != nil {
+		return FoundWorkers{}, err
+	}
 	limit, err := listed(r.Limit)
 	if err != nil {
 		return FoundWorkers{}, err
@@ -87,13 +142,14 @@ func (s *Server) findWorkers(_ context.Context, r FindWorkers) (FoundWorkers, er
 
 // find chooses from all workers. The answer has at most limit of them, and about room bytes.
 func (r FindWorkers) find(all []*workers.Installation, limit, room int) (f FoundWorkers, err error) {
-	match, page := strings.ToLower(r.Match), firsts[*workers.Installation]{after: r.After, most: limit}
+	match := strings.ToLower(r.Match)
+	page := firsts[*workers.Installation]{after: r.After, skip: r.Skip, most: r.Skip + limit}
 	for _, in := range all {
-		if r.Owner != "" && in.Owner != r.Owner {
+		if r.Owner != "" && in.Owner != r.Owner || r.leaves(in.Target()) {
 			continue
 		}
-		if name := in.Target(); strings.Contains(strings.ToLower(name), match) {
-			page.add(name, in)
+		if strings.Contains(strings.ToLower(in.Target()), match) {
+			page.add(r.key(in), in)
 		}
 	}
 	f.Total = page.total
@@ -104,15 +160,16 @@ func (r FindWorkers) find(all []*workers.Installation, limit, room int) (f Found
 // FindOwners chooses owners. Empty fields choose all.
 type FindOwners struct {
 	Match string `json:"match,omitempty"` // a text that the name contains, in either case
-	After string `json:"after,omitempty"` // a name
+	After string `json:"after,omitempty"` // Next of the page before
 	Limit int    `json:"limit,omitempty"`
+	Part
 }
 
-// FoundOwners is a page of the owners that have a worker or a policy, sorted by name.
+// FoundOwners is a page of the owners that have a worker or a policy.
 type FoundOwners struct {
 	Owners []OwnerSummary `json:"owners"`
 	Total  int            `json:"total"`          // all that match, also those of other pages
-	Next   string         `json:"next,omitempty"` // name after which the next page begins; empty at the end
+	Next   string         `json:"next,omitempty"` // after what the next page begins; empty at the end
 }
 
 // OwnerSummary is what a list shows of an owner.
@@ -124,6 +181,9 @@ type OwnerSummary struct {
 
 // findOwners lists owners that this process knows.
 func (s *Server) findOwners(_ context.Context, r FindOwners) (FoundOwners, error) {
+	if err := r.check(byWorkers); err != nil {
+		return FoundOwners{}, err
+	}
 	limit, err := listed(r.Limit)
 	if err != nil {
 		return FoundOwners{}, err
@@ -141,11 +201,17 @@ func (r FindOwners) find(all []*workers.Installation, policies map[string]*worke
 	for _, in := range all {
 		counts[in.Owner]++
 	}
-	match, page := strings.ToLower(r.Match), firsts[OwnerSummary]{after: r.After, most: limit}
+	match := strings.ToLower(r.Match)
+	page := firsts[OwnerSummary]{after: r.After, skip: r.Skip, most: r.Skip + limit}
 	for owner, n := range counts {
-		if strings.Contains(strings.ToLower(owner), match) {
-			page.add(owner, OwnerSummary{owner, n, policies[owner]})
+		if r.leaves(owner) || !strings.Contains(strings.ToLower(owner), match) {
+			continue
 		}
+		key := owner
+		if r.Sort == byWorkers {
+			key = falling(int64(n), owner)
+		}
+		page.add(key, OwnerSummary{owner, n, policies[owner]})
 	}
 	f.Total = page.total
 	f.Owners, f.Next, err = pageOf(&page, func(o OwnerSummary) OwnerSummary { return o }, room)
@@ -153,9 +219,10 @@ func (r FindOwners) find(all []*workers.Installation, policies map[string]*worke
 }
 
 // firsts keeps the first of what is added, by name, behind the name after: most of them, and one more if there is one.
-// To sort everything would take most of the time of a page.
+// The first of these are skipped. To sort everything would take most of the time of a page.
 type firsts[T any] struct {
 	after string
+	skip  int
 	most  int
 	list  []named[T]
 	last  string // what comes behind it is not needed; "" = nothing is known yet
@@ -189,12 +256,15 @@ func pageOf[T, S any](f *firsts[T], show func(T) S, room int) (page []S, next st
 	f.cut()
 	page = []S{}
 	for i, one := range f.list {
+		if i < f.skip {
+			continue
+		}
 		shown := show(one.value)
 		text, err := json.Marshal(shown)
 		if err != nil {
 			return page, "", err
 		}
-		if room -= len(text) + 1; i == f.most || room < 0 && i > 0 {
+		if room -= len(text) + 1; i == f.most || room < 0 && i > f.skip {
 			return page, f.list[i-1].name, nil
 		}
 		page = append(page, shown)

@@ -133,3 +133,41 @@ func BenchmarkFind(b *testing.B) {
 		}
 	})
 }
+
+// A part of a list has an order, leaves out its beginning, and may have only some names.
+func TestPartsOfLists(t *testing.T) {
+	t.Parallel()
+	all := []*workers.Installation{running("b/one"), running("a/old"), running("a/new")}
+	for i, in := range all {
+		in.Versions[0].DeployedAt = time.Unix(int64(1000*(i%3)), 0)
+	}
+	find := func(r FindWorkers, limit int) (names []string, next string) {
+		f, err := r.find(all, limit, 1<<20)
+		require.NoError(t, err)
+		for _, w := range f.Workers {
+			names = append(names, w.Owner+"/"+w.Name)
+		}
+		return names, f.Next
+	}
+	names, _ := find(FindWorkers{Part: Part{Sort: byDeployed}}, 10)
+	require.Equal(t, []string{"a/new", "a/old", "b/one"}, names)
+	names, next := find(FindWorkers{Part: Part{Sort: byDeployed, Skip: 1}}, 1)
+	require.Equal(t, []string{"a/old"}, names)
+	names, next = find(FindWorkers{After: next, Part: Part{Sort: byDeployed}}, 1)
+	require.Equal(t, []string{"b/one"}, names)
+	require.Empty(t, next)
+	names, _ = find(FindWorkers{Part: Part{Names: []string{"b/one", "a/new", "none/there"}}}, 10)
+	require.Equal(t, []string{"a/new", "b/one"}, names)
+	names, _ = find(FindWorkers{Part: Part{Skip: 7}}, 10)
+	require.Empty(t, names)
+
+	owners, err := FindOwners{Part: Part{Sort: byWorkers, Skip: 1}}.find(all, nil, 10, 1<<20)
+	require.NoError(t, err)
+	require.Equal(t, "b", owners.Owners[0].Owner, "a has more workers, and is left out")
+	require.Equal(t, 2, owners.Total)
+	for want, p := range map[string]Part{"it is name or deployed": {Sort: "colour"}, "it is 0 to 1000000": {Skip: -1},
+		"it has at most 1000": {Names: make([]string, 1001)}} {
+		require.ErrorContains(t, p.check(byDeployed), want)
+	}
+	require.NoError(t, Part{Sort: "name", Skip: 5}.check(byDeployed))
+}

@@ -70,6 +70,8 @@ type PoolCounts struct {
 // PoolThread has the figures of a pinned thread.
 type PoolThread struct {
 	Thread int `json:"thread"`
+	// Background threads have a lower priority, and run events of owners that take more than their share.
+	Background bool `json:"background,omitempty"`
 	PoolCounts
 }
 

@@ -152,12 +152,16 @@ func visit(t *testing.T, tab context.Context, base, path, name string) {
 	does(t, tab, chromedp.EmulateViewport(1280, 860))
 }
 
-// fits checks that a page is no wider than the window.
+// fits checks that a page is no wider than the window: the whole page, also what is hidden in its tables.
 func fits(t *testing.T, tab context.Context, width int, path string) {
 	t.Helper()
-	wide := gets(t, tab, chromedp.Evaluate[[]string](fmt.Sprintf(`document.documentElement.scrollWidth <= %[1]d ? [] :
-		[...document.querySelectorAll("main *")].filter((e) => !e.closest(".scroll, pre, .tail") && e.getBoundingClientRect().right > %[1]d).map((e) => e.outerHTML.slice(0, 200))`, width)))
-	require.Empty(t, wide, "%s is wider than %d", path, width)
+	wide := gets(t, tab, chromedp.Evaluate[float64](`document.documentElement.scrollWidth`))
+	if wide <= float64(width) {
+		return
+	}
+	which := gets(t, tab, chromedp.Evaluate[[]string](fmt.Sprintf(`[...document.querySelectorAll("body *")].filter((e) =>
+		!e.closest(".scroll table") && e.getBoundingClientRect().right > %d).map((e) => e.outerHTML.slice(0, 200))`, width)))
+	t.Fatalf("%s is %v wide in a window of %d: %v", path, wide, width, which)
 }
 
 func TestConsole(t *testing.T) {
@@ -202,6 +206,10 @@ func TestConsole(t *testing.T) {
 		{"/workers/acme/pay", "worker"}, {"/dead", "dead"}, {"/dead?text=needle-", "dead-found"},
 		{"/schedules", "schedules"}, {"/event?owner=acme&worker=pay&id=event-100011", "event"}, {"/owners", "owners"},
 		{"/owners/acme", "owner"}, {"/isolates", "isolates"}, {"/doctor", "doctor"}, {"/audit", "audit"},
+		{"/dead/100012", "letter-all"}, {"/dead/100012/edit", "edit"}, {"/dead/replay?all=yes", "replay-all"},
+		{"/dead/purge?all=yes", "purge"}, {"/workers/acme/pay/rollback", "rollback"},
+		{"/workers?sort=deployed&page=3", "workers-page"},
+		{"/dead?sort=oldest", "dead-oldest"},
 	} {
 		visit(t, tab, base, p[0], p[1])
 	}
@@ -254,8 +262,10 @@ func letters(t *testing.T, tab context.Context, base string) {
 	does(t, tab, chromedp.Click(`button[value=check]`))
 	shows(t, tab, `document.querySelector(".diff .added")?.textContent.includes("CHF") && document.querySelector(".diff .removed").textContent.includes("XXX")`)
 	screen(t, tab, "console-diff")
-	does(t, tab, chromedp.Click(`button[value=save]`))
-	shows(t, tab, `document.querySelector("[role=status]")?.textContent.includes("is changed") && location.pathname + "/edit" !== `+quoted(before))
+	does(t, tab, chromedp.Click(`button[value=replay]`))
+	shows(t, tab, `document.querySelector("[role=status]")?.textContent.includes("is changed, and is sent again") && location.pathname.startsWith("/jobs/") && location.pathname + "/edit" !== `+quoted(before))
+	shows(t, tab, `document.querySelector("#job-progress .outcomes")?.textContent.includes("1 succeeded")`)
+	screen(t, tab, "console-job-of-one")
 
 	// All that match, onto version 2, 50 a second. The job goes on by itself; the page shows how far it is.
 	does(t, tab, chromedp.Navigate(base+"/dead?owner=acme&text=bulk"), chromedp.Click(`a.button.main`))
@@ -266,7 +276,7 @@ func letters(t *testing.T, tab context.Context, base string) {
 	shows(t, tab, `location.pathname.startsWith("/jobs/") && +document.querySelector("[data-live]")?.dataset.updates >= 2`)
 	screen(t, tab, "console-job")
 	shows(t, tab, `document.querySelector("#job-progress .badge.done") !== null`)
-	shows(t, tab, `document.querySelector("#job-progress .lead").textContent.includes("200 done")`)
+	shows(t, tab, `document.querySelector("#job-progress .lead").textContent.includes("200 sent again")`)
 	screen(t, tab, "console-job-done")
 	does(t, tab, chromedp.Navigate(base+"/dead?owner=acme&text=bulk"))
 	shows(t, tab, `document.querySelector(".empty h2").textContent === "No dead letter matches"`)
@@ -286,10 +296,22 @@ func flow(t *testing.T, tab context.Context, base string, f *fleettest.Fleet) {
 	}, patience, 10*time.Millisecond)
 	shows(t, tab, `document.querySelector(".tail li.log .text").textContent.includes("<script>") && globalThis.hurt === undefined`)
 	shows(t, tab, `document.querySelectorAll(".spark").length === 5`)
+	hovers(t, tab)
 	screen(t, tab, "console-flow-live")
 	does(t, tab, inColours("dark"))
 	screen(t, tab, "console-flow-live-dark")
 	does(t, tab, inColours("light"))
+}
+
+// hovers points at the right end of a line: its value shows, and stays when the line is replaced.
+func hovers(t *testing.T, tab context.Context) {
+	const says = `document.querySelector(".spark output")?.textContent.match(/\/s, (now|\d+ s ago)$/) !== null`
+	gets(t, tab, chromedp.Evaluate[bool](`(() => { const b = document.querySelector(".spark .plot").getBoundingClientRect();
+		return document.dispatchEvent(new PointerEvent("pointermove", { clientX: b.right - 1, clientY: b.top + 8 })); })()`))
+	shows(t, tab, says)
+	const updates = `+document.querySelector("[data-live]").dataset.updates`
+	before := gets(t, tab, chromedp.Evaluate[float64](updates))
+	shows(t, tab, fmt.Sprintf(`%s > %f && %s`, updates, before, says))
 }
 
 // manyTabs opens more pages that follow the fleet than a browser has connections to the console. One that nobody sees
@@ -318,9 +340,14 @@ func manyTabs(t *testing.T, first context.Context, base string) {
 func deployments(t *testing.T, tab context.Context, base string) {
 	does(t, tab, chromedp.Navigate(base+"/workers/acme/pay"), chromedp.SetValue(`form[action$="/promote"] input[name=percent]`,
 		"25"), chromedp.Click(`form[action$="/promote"] button`))
+	shows(t, tab, `location.pathname.endsWith("/promote") && document.querySelector("input[name=percent]").value === "25"`)
+	screen(t, tab, "console-promote")
+	does(t, tab, chromedp.Click(`form.question button`))
 	shows(t, tab, `document.querySelector("[role=status]")?.textContent.includes("is promoted")`)
 	shows(t, tab, `document.querySelector("main").textContent.includes("25 % of events")`)
 	screen(t, tab, "console-split")
-	does(t, tab, chromedp.Click(`form[action$="/rollback"] button`))
+	does(t, tab, chromedp.Click(`a[href$="/rollback"]`))
+	shows(t, tab, `document.querySelector("main h1").textContent === "Roll back?"`)
+	does(t, tab, chromedp.Click(`form.question button`))
 	shows(t, tab, `document.querySelector("[role=status]")?.textContent.includes("is rolled back")`)
 }

@@ -31,14 +31,35 @@ function listen(at: HTMLElement, path: string): EventSource {
       part.innerHTML = html;
       if (focused !== null) part.querySelector<HTMLElement>(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     }
+    hover();
     at.dataset.updates = String(Number(at.dataset.updates ?? 0) + 1);
   });
   source.addEventListener("ended", () => {
     source.close();
     location.reload(); // actions of what goes on are gone
   });
+  source.addEventListener("over", () => source.close());
   source.addEventListener("failed", (e) => { at.dataset.failed = JSON.parse(e.data); });
   return source;
+}
+
+// The value of a line below the pointer: in words above it, and as a mark. Lines are replaced while the pointer rests.
+let pointer: { x: number; y: number } | null = null;
+document.addEventListener("pointermove", (e) => { pointer = { x: e.clientX, y: e.clientY }; hover(); });
+document.addEventListener("pointerleave", () => { pointer = null; hover(); });
+
+function hover() {
+  const below = pointer && document.elementFromPoint(pointer.x, pointer.y)?.closest<HTMLElement>(".spark");
+  for (const chart of document.querySelectorAll<HTMLElement>(".spark")) {
+    const mark = chart.querySelector<HTMLElement>(".plot i")!, says = chart.querySelector("output")!;
+    const values = chart.dataset.values!.split("|"), points = Number(chart.dataset.points) - 1;
+    const plot = chart.querySelector(".plot")!.getBoundingClientRect();
+    const at = chart === below ? points - Math.round((pointer!.x - plot.left) / plot.width * points) : -1; // points before now
+    const value = at < 0 ? undefined : values[values.length - 1 - at];
+    chart.toggleAttribute("data-hover", value !== undefined);
+    says.textContent = value === undefined ? "" : `${value}, ${at === 0 ? "now" : `${at * Number(chart.dataset.every)} s ago`}`;
+    mark.style.left = `${(points - at) / points * 100}%`;
+  }
 }
 
 // Lines are added below. The list stays at its end, unless the person has scrolled up.
