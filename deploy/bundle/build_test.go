@@ -108,6 +108,36 @@ func TestBuildFollowsBrowserMaps(t *testing.T) {
 	require.Contains(t, ds[0].Text, `import of "fs": a worker has no node: modules`)
 }
 
+// A file or a package that the map says false of is an empty module, whether it is there or not.
+func TestBuildEmptiesModulesOfBrowserMaps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pkg := filepath.Join(dir, "node_modules", "sdk")
+	write(t, filepath.Join(pkg, "package.json"), `{"name": "sdk", "main": "lib/index.js", "browser": {"./lib/there.js": false,
+		"./gone.js": false, "./lib/dir/index.js": false, "./lib/bare": false, "optional": false, "missing": false, "net": false}}`)
+	write(t, filepath.Join(pkg, "lib/index.js"), `import { colors } from "./there.js"; import * as optional from "optional";
+		import { nothing } from "missing"; import "./bare"; import "net";
+		export default [colors, require("./there"), require("../gone"), require("./dir"), Object.keys(optional), nothing];`)
+	write(t, filepath.Join(pkg, "lib/there.js"), `module.exports = require("node:util").inspect;`)
+	write(t, filepath.Join(pkg, "lib/dir/index.js"), `module.exports = require("fs");`)
+	write(t, filepath.Join(dir, "node_modules", "optional", "package.json"), `{"name": "optional", "main": "index.js"}`)
+	write(t, filepath.Join(dir, "node_modules", "optional", "index.js"), `module.exports = "for others";`)
+	write(t, filepath.Join(dir, "node_modules", "off", "package.json"), `{"main": "./off.js", "browser": {"./off.js": false}}`)
+	write(t, filepath.Join(dir, "node_modules", "off", "off.js"), `module.exports = require("node:fs");`)
+	for _, text := range []string{
+		`import sdk from "sdk"; export default { task: () => sdk }`, `import off from "off"; export default { task: () => off }`,
+		`import there from "sdk/lib/there.js"; export default { task: () => there }`,
+	} {
+		_, err := bundle.Build(t.Context(), write(t, filepath.Join(dir, "w.js"), text))
+		require.NoError(t, err, text)
+	}
+	// It is one for the package that says so only.
+	b, err := bundle.Build(t.Context(), write(t, filepath.Join(dir, "w.js"),
+		`import sdk from "sdk"; import optional from "optional"; export default { task: () => [sdk, optional] }`))
+	require.NoError(t, err)
+	require.Contains(t, b.Code, "for others")
+}
+
 func TestBuildKeepsTopLevelAwait(t *testing.T) {
 	t.Parallel()
 	b, err := bundle.Build(t.Context(), "testdata/tla.mjs")
