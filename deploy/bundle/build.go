@@ -134,7 +134,8 @@ func (l layout) build(ctx context.Context, p *project, manifestErr error) (*Bund
 	if err := joinSourceErrors(err, manifestErr, specErr, filesErr); err != nil {
 		return nil, err
 	}
-	b.Spec, b.Name, b.Source, b.Notes = spec, l.name, cmp.Or(l.source, l.file), l.notes()
+	b.Spec, b.Name, b.Source = spec, l.name, cmp.Or(l.source, l.file)
+	b.Notes = append(l.notes(), b.Notes...)
 	if l.manifest != nil {
 		b.Plain, b.manifest = l.manifest.Plain, l.manifest
 	}
@@ -228,23 +229,20 @@ func joinSourceErrors(errs ...error) error {
 
 func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 	path, abs := e.path, e.abs
-	build, ctxErr := api.Context(buildOptions(p, e))
-	if ctxErr != nil {
-		return nil, &SourceError{Diagnostics: diagnostics(filepath.Dir(path), path, p.withhold(abs, ctxErr.Errors))}
-	}
-	defer build.Dispose()
-	stop := context.AfterFunc(ctx, build.Cancel)
-	result := build.Rebuild()
-	stop()
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("bundle %s: %w", path, err)
-	}
-	dir := filepath.Dir(path)
-	if len(result.Errors) > 0 {
-		messages := p.withhold(abs, result.Errors)
+	dir, web := filepath.Dir(path), &webFiles{}
+	result, err := run(ctx, p, e, web)
+	for first := result; err == nil && len(result.Errors) > 0; {
+		if web.add(ctx, p, e, result.Errors) {
+			result, err = run(ctx, p, e, web)
+			continue
+		}
+		messages := p.withhold(abs, first.Errors)
 		ds := diagnostics(dir, path, messages)
 		p.explain(ctx, dir, e, ds, messages)
 		return nil, &SourceError{Diagnostics: ds}
+	}
+	if err != nil {
+		return nil, err
 	}
 	meta, err := parseMetafile(result.Metafile)
 	if err != nil {
@@ -253,6 +251,7 @@ func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 	b := &Bundle{
 		File: baseName(abs) + ".js", Inputs: meta.inputs(filepath.Dir(abs)),
 		Warnings: diagnostics(dir, path, p.withhold(abs, slices.DeleteFunc(result.Warnings, ofBuiltins))),
+		Notes:    web.notes(path),
 	}
 	for _, out := range result.OutputFiles {
 		switch filepath.Ext(out.Path) {
@@ -269,7 +268,27 @@ func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 	return b, nil
 }
 
-func buildOptions(p *project, e entry) api.BuildOptions {
+// run has esbuild bundle the source. Its errors are in the result.
+func run(ctx context.Context, p *project, e entry, web *webFiles) (result api.BuildResult, err error) {
+	o, done := buildOptions(p, e, web)
+	defer done()
+	build, ctxErr := api.Context(o)
+	if ctxErr != nil {
+		ds := diagnostics(filepath.Dir(e.path), e.path, p.withhold(e.abs, ctxErr.Errors))
+		return result, &SourceError{Diagnostics: ds}
+	}
+	defer build.Dispose()
+	stop := context.AfterFunc(ctx, build.Cancel)
+	result = build.Rebuild()
+	stop()
+	if err := ctx.Err(); err != nil {
+		return result, fmt.Errorf("bundle %s: %w", e.path, err)
+	}
+	return result, nil
+}
+
+// buildOptions are the options of esbuild. done must be called after the build.
+func buildOptions(p *project, e entry, web *webFiles) (o api.BuildOptions, done func()) {
 	abs, dir := e.abs, filepath.Dir(e.abs)
 	plugins := []api.Plugin{builtins(), refuseImports()}
 	if !p.open {
@@ -279,15 +298,14 @@ func buildOptions(p *project, e entry) api.BuildOptions {
 	if e.text != "" {
 		points, stdin = nil, &api.StdinOptions{Contents: e.text, ResolveDir: dir, Sourcefile: abs}
 	}
-	return api.BuildOptions{
+	o = api.BuildOptions{
 		EntryPoints: points, Stdin: stdin, AbsWorkingDir: dir, Outfile: filepath.Join(dir, baseName(abs)+".js"),
 		Bundle: true, Metafile: true, Format: api.FormatESModule, Target: api.ES2024,
-		// The files of an npm package for browsers and for other worker runtimes fit best. Only with this platform
-		// esbuild also follows the maps of files that packages have for browsers ("browser": {"./node.js": "./web.js",
-		// "fs": false}).
+		// Only with this platform esbuild follows the maps of files that packages have for browsers ("browser": {"./node.js":
+		// "./web.js", "fs": false}).
 		Platform: api.PlatformBrowser, TreeShaking: api.TreeShakingTrue,
 		MainFields: []string{"browser", "module", "main"},
-		Conditions: []string{"workerd", "worker", "browser"},
+		Conditions: conditions,
 		// Names stay as written, because nothing is minified. KeepNames would only add a call to every function. The
 		// output is ASCII (the default), which V8 keeps in one byte per character.
 		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentInclude, LegalComments: api.LegalCommentsNone,
@@ -299,7 +317,15 @@ func buildOptions(p *project, e entry) api.BuildOptions {
 		},
 		LogLevel: api.LogLevelSilent, Plugins: plugins,
 	}
+	if len(web.packages) == 0 {
+		return o, func() {}
+	}
+	plugin, done := web.plugin(p, o)
+	o.Plugins = append(o.Plugins, plugin)
+	return o, done
 }
+
+const noWasm = "a worker has no WebAssembly, because nothing limits the memory of a WebAssembly module"
 
 // refuseImports refuses imports that esbuild would leave in the code. A worker cannot import at run time.
 func refuseImports() api.Plugin {
@@ -313,7 +339,7 @@ func refuseImports() api.Plugin {
 		b.OnResolve(api.OnResolveOptions{Filter: `^(https?:)?//`},
 			refuse("import of %q: a worker cannot import from a URL", "download the module, or install its npm package, and import that"))
 		b.OnResolve(api.OnResolveOptions{Filter: `\.wasm(\?.*)?$`},
-			refuse("import of %q: a worker has no WebAssembly, because nothing limits the memory of a WebAssembly module",
+			refuse("import of %q: "+noWasm,
 				"use JavaScript that does the same: many packages have it as a separate entry or as another package"))
 	}}
 }

@@ -343,3 +343,55 @@ func TestWordsInComments(t *testing.T) {
 		require.ErrorContains(t, err, wrong.says, wrong.comments)
 	}
 }
+
+// A package whose files for workerd presume what a worker does not have gives those for worker and browser. Others give
+// those for workerd as before, and the deploy says of which package it took others.
+func TestBuildTakesFilesForBrowsersWhereThoseForWorkerdWantNode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	modules := filepath.Join(dir, "node_modules")
+	pkg := func(name, exports string, files map[string]string) {
+		write(t, filepath.Join(modules, name, "package.json"), `{"name": "`+name+`", `+exports+`}`)
+		for file, text := range files {
+			write(t, filepath.Join(modules, name, file), text)
+		}
+	}
+	pkg("@auth/utils", `"exports": {"./password": {"workerd": "./node.js", "default": "./web.js"}}`, map[string]string{
+		"node.js": `export { scrypt } from "node:crypto";`, "web.js": `export const scrypt = "scrypt of the web";`})
+	pkg("auth", `"main": "index.js"`, map[string]string{"index.js": `export { scrypt } from "@auth/utils/password";`})
+	pkg("inner", `"main": "index.js", "imports": {"#socket": {"workerd": "./cf.js", "browser": "./web.js"}}`,
+		map[string]string{"index.js": `export { default } from "#socket";`,
+			"cf.js": `import { connect } from "cloudflare:sockets"; export default connect;`, "web.js": `export default "no socket";`})
+	pkg("outer", `"exports": {"workerd": "./cf.js", "worker": "./web.js"}`, map[string]string{
+		"cf.js": `export { readFileSync as read } from "presumes-node";`, "web.js": `export const read = "read by fetch";`})
+	pkg("presumes-node", `"main": "index.js"`, map[string]string{"index.js": `module.exports = require("fs");`})
+	pkg("fine", `"exports": {"workerd": "./cf.js", "browser": "./web.js"}`, map[string]string{
+		"cf.js": `export default "fine for workerd";`, "web.js": `export default "fine for browsers";`})
+	pkg("heavy", `"exports": {"workerd": "./cf.js", "browser": "./web.js"}`, map[string]string{
+		"cf.js": `import m from "./m.wasm"; export default m;`, "web.js": `export default "without wasm";`, "m.wasm": ""})
+	b, err := bundle.Build(t.Context(), write(t, filepath.Join(dir, "w.js"), `import { scrypt } from "auth"; import inner from "inner";
+		import { read } from "outer"; import fine from "fine"; import heavy from "heavy";
+		export default { task: () => [scrypt, inner, read, fine, heavy] }`))
+	require.NoError(t, err)
+	for _, text := range []string{"scrypt of the web", "no socket", "read by fetch", "fine for workerd", "without wasm"} {
+		require.Contains(t, b.Code, text)
+	}
+	var notes []string
+	for _, n := range b.Notes {
+		notes = append(notes, n.Text)
+	}
+	const took = ": its files for worker and browser are bundled, because those for workerd import "
+	require.ElementsMatch(t, []string{
+		`package @auth/utils` + took + `"node:crypto", which a worker does not have`,
+		`package inner` + took + `"cloudflare:sockets", which a worker does not have`,
+		`package outer` + took + `"node:fs", which a worker does not have`,
+		`package heavy` + took + `"./m.wasm", which a worker does not have`,
+	}, notes)
+
+	// Where the others do not help either, the deploy says what it says of a package without a choice.
+	pkg("node-only", `"exports": {"workerd": "./cf.js", "browser": "./web.js"}`, map[string]string{
+		"cf.js": `import "node:net";`, "web.js": `import "node:dns";`})
+	ds := refused(t, write(t, filepath.Join(dir, "bad.js"), `import "node-only"; export default { task() {} }`))
+	require.Len(t, ds, 1)
+	require.Contains(t, ds[0].Text, `import of "node:net": a worker has no node: modules`)
+}
