@@ -395,3 +395,27 @@ func TestBuildTakesFilesForBrowsersWhereThoseForWorkerdWantNode(t *testing.T) {
 	require.Len(t, ds, 1)
 	require.Contains(t, ds[0].Text, `import of "node:net": a worker has no node: modules`)
 }
+
+// An import of a .bin file is an ArrayBuffer, and rules of wrangler say what other files are.
+func TestBuildImportsDataAndTexts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir+"/wrangler.jsonc", `{"name": "w", "main": "w.js", "rules": [{"type": "Text", "globs": ["**/*.glsl"]},
+		{"type": "Data", "globs": ["**/*.dat"]}]}`)
+	write(t, dir+"/a.bin", "\x00\x01")
+	write(t, dir+"/b.dat", "\x02\x03")
+	write(t, dir+"/c.glsl", "void main() {}")
+	write(t, dir+"/w.js", `import a from "./a.bin"; import b from "./b.dat"; import c from "./c.glsl"; import page from "./p.html";
+		import same from "./a.bin" with { type: "bytes" };
+		export default { task: () => [a, b, c, page, same] };`)
+	write(t, dir+"/p.html", "<p>")
+	b, err := bundle.Build(t.Context(), dir)
+	require.NoError(t, err)
+	for _, text := range []string{`__toBinary("AAE=")`, `__toBinary("AgM=")`, `"void main() {}"`, `"<p>"`,
+		"a_default2 = a_default.buffer"} {
+		require.Contains(t, b.Code, text)
+	}
+	require.Contains(t, b.Inputs, filepath.Join(dir, "a.bin"))
+	ds := refused(t, write(t, dir+"/gone.js", `import gone from "./gone.bin"; export default { task: () => gone };`))
+	require.Contains(t, ds[0].Text, `Could not resolve "./gone.bin"`)
+}
