@@ -49,14 +49,16 @@ func (f importedFiles) data() api.Plugin {
 	}
 	filter := "(" + strings.Join(endings, "|") + ")$"
 	return api.Plugin{Name: "pinwheel data", Setup: func(b api.PluginBuild) {
-		b.OnLoad(api.OnLoadOptions{Filter: filter, Namespace: "file"}, func(a api.OnLoadArgs) (r api.OnLoadResult, err error) {
-			if len(a.With) > 0 {
-				return r, nil
-			}
-			text := fmt.Sprintf("import bytes from %s with { type: \"bytes\" };\nexport default bytes.buffer;\n",
-				strconv.QuoteToASCII(a.Path))
-			r.Contents, r.Loader = &text, api.LoaderJS
-			return r, nil
-		})
+		b.OnLoad(api.OnLoadOptions{Filter: filter, Namespace: "file"}, bufferOf)
 	}}
+}
+
+func bufferOf(a api.OnLoadArgs) (r api.OnLoadResult, err error) {
+	if len(a.With) > 0 {
+		return r, nil
+	}
+	text := fmt.Sprintf("import bytes from %s with { type: \"bytes\" };\nexport default bytes.buffer;\n",
+		strconv.QuoteToASCII(a.Path))
+	r.Contents, r.Loader = &text, api.LoaderJS
+	return r, nil
 }

@@ -21,7 +21,8 @@ type decoder struct {
 	at map[string]int64 // offset of each key that was read, by its path
 	// json gets the JSON texts of vars that are no strings. nil = vars are strings.
 	json map[string]string
-	// scalars: numbers, booleans and null are vars, too. Else they are refused: whoever writes PORT: 8080 may want a string.
+	// scalars: numbers, booleans and null are vars, too. Else they are refused: whoever writes PORT: 8080 may want a
+	// string.
 	scalars bool
 	// other is asked about a key that the struct does not have. It reports whether the key is taken care of.
 	other func(full string, m member) (bool, error)

@@ -96,7 +96,8 @@ func TestRulesOfWrangler(t *testing.T) {
 	t.Parallel()
 	m := parse(t, manifest.WranglerJSON, `{"rules": [{"type": "Text", "globs": ["**/*.glsl", "*.tar.md"], "fallthrough": true},
 		{"type": "Data", "globs": ["**/*.dat", "**/*.glsl"]}, {"type": "CompiledWasm", "globs": ["**/*.wasm?module"]}]}`)
-	require.Equal(t, map[string]manifest.FileKind{".glsl": manifest.Text, ".tar.md": manifest.Text, ".dat": manifest.Data}, m.Files)
+	require.Equal(t, map[string]manifest.FileKind{".glsl": manifest.Text, ".tar.md": manifest.Text,
+		".dat": manifest.Data}, m.Files)
 	for text, want := range map[string]string{
 		`{"rules": [{"type": "Python", "globs": ["**/*.py"]}]}`: `m:1:13: rules[0].type is "Python": it is one of Text, Data, ESModule, CommonJS, CompiledWasm`,
 		`{"rules": [{"type": "Text", "globs": ["src/*.txt"]}]}`: `m:1:39: rules[0].globs[0] is "src/*.txt": it is **/*.EXTENSION`,
