@@ -260,6 +260,7 @@ func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 			b.SourceMap = out.Contents
 		}
 	}
+	b.Code = keepClassNames(b.Code, b.SourceMap)
 	b.Warnings = append(b.Warnings, p.metadataWarnings(e, b.Inputs)...)
 	if len(b.Code) > MaxBundle {
 		text := fmt.Sprintf("the bundle has %d bytes: at most %d are allowed; the largest of its files are %s", len(b.Code), MaxBundle, meta.largest(3))

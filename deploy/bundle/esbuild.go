@@ -46,7 +46,7 @@ func buildOptions(p *project, e entry, web *webFiles) (o api.BuildOptions, done 
 		Platform: api.PlatformBrowser, TreeShaking: api.TreeShakingTrue,
 		MainFields: []string{"browser", "module", "main"},
 		Conditions: conditions,
-		// Names stay as written, because nothing is minified. KeepNames would only add a call to every function. The
+		// Names of functions stay as written, because nothing is minified; keepClassNames sees to those of classes. The
 		// output is ASCII (the default), which V8 keeps in one byte per character.
 		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentInclude, LegalComments: api.LegalCommentsNone,
 		// Bundlers define this, and many packages do not load without it.
