@@ -120,8 +120,8 @@ func split(text string, line, column int) (before, after string) {
 
 var nested = regexp.MustCompile(`\b(?:class|function)\b|=>`)
 
-// bodyOf is the offset behind the brace that opens the body of a class, whose head goes on at from; -1 = the head is not
-// one that this understands. esbuild breaks the line there.
+// bodyOf is the offset behind the brace that opens the body of a class, whose head goes on at from; -1 = the head is
+// not one that this understands. esbuild breaks the line there.
 func bodyOf(code string, from int) int {
 	depth := 0
 	for i := from; i < len(code); i++ {
