@@ -111,7 +111,7 @@ func decoded(t *testing.T, l *List) *List {
 
 func TestRedirects(t *testing.T) {
 	t.Parallel()
-	rules, err := parseRedirects([]byte("# moved\n/old /new 301\n  /old/* /new/:splat\n/u/:id/x https://u.example/:id?from=:id#top 308\n/same /:splat\n/all/* /:splat 307\n/file /f.html 200\n/q /r?own=1\n"))
+	rules, _, err := parseRedirects([]byte("# moved\n/old /new 301\n  /old/* /new/:splat\n/u/:id/x https://u.example/:id?from=:id#top 308\n/same /:splat\n/all/* /:splat 307\n/file /f.html 200\n/q /r?own=1\n"))
 	require.NoError(t, err)
 	l := decoded(t, &List{Redirects: rules})
 	for path, want := range map[string]string{
@@ -149,18 +149,36 @@ func TestRedirects(t *testing.T) {
 		"/* https://*.example/":            "has a placeholder in its host",
 		"/a/*/b/* /c":                      "has * twice",
 		"/:x/:x /c":                        "has :x twice",
-		"/a /b\n/a /c":                     "_redirects:2:1: /a stands twice",
 		"/a /" + strings.Repeat("x", 2000): "the line has 2004 bytes",
 	} {
-		_, err := parseRedirects([]byte(line))
+		_, _, err := parseRedirects([]byte(line))
 		require.ErrorContains(t, err, want, line)
 	}
 	var many strings.Builder
 	for i := range 101 {
 		fmt.Fprintf(&many, "/%d/* /x\n", i)
 	}
-	_, err = parseRedirects([]byte(many.String()))
+	_, _, err = parseRedirects([]byte(many.String()))
 	require.ErrorContains(t, err, "_redirects:101:1: there are more than 2000 rules, or more than 100 with")
+}
+
+// Rules have the order of the file, and of two lines with one path the first holds: as at Cloudflare.
+func TestRedirectsHaveTheOrderOfTheFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "index.html", "home")
+	write(t, dir, "_redirects", "/a/* /dynamic/:splat 301 # the old pages\n/a/b /static\n/c /first\n/c /second 308\n/c/* /x#y\n/c/* /z\n")
+	f, err := Open(dir, "site")
+	require.NoError(t, err)
+	l := decoded(t, f.List)
+	for path, want := range map[string]string{
+		"/a/b": "301 /dynamic/b", "/c": "302 /first", "/c/d": "302 /x#y", "/a": "0 ",
+	} {
+		to, status := l.Location(workers.PathOfFile(path), "")
+		require.Equal(t, want, fmt.Sprint(status, " ", to), path)
+	}
+	require.Equal(t, []string{"_redirects: /c stands twice, and the first line holds",
+		"_redirects: /c/* stands twice, and the first line holds"}, f.Notes)
 }
 
 func TestHeaders(t *testing.T) {
@@ -196,7 +214,7 @@ func FuzzRedirects(f *testing.F) {
 	f.Add("/:x https://x.example/:x 301", "/@evil.example")
 	f.Add("/a /b?x=:y#z 308", "/a")
 	f.Fuzz(func(t *testing.T, line, path string) {
-		rules, err := parseRedirects([]byte(line))
+		rules, _, err := parseRedirects([]byte(line))
 		if err != nil || len(rules) == 0 {
 			return
 		}

@@ -180,7 +180,11 @@ func (f *Folder) rules(root *os.Root, path string) error {
 	if path == headersFile {
 		f.List.Headers, err = parseHeaders(text)
 	} else {
-		f.List.Redirects, err = parseRedirects(text)
+		var notes []string
+		f.List.Redirects, notes, err = parseRedirects(text)
+		for _, note := range notes {
+			f.leave(note)
+		}
 	}
 	return err
 }

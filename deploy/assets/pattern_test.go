@@ -142,9 +142,9 @@ func TestBoundsOfLists(t *testing.T) { // alone: it measures the memory of the p
 	_, err := Decode([]byte(`{"redirects":[` + rule(placeholders, "/x") + `,` +
 		many(2000, `{"from":"/%d","to":"/x","status":301}`) + `]}`))
 	require.NoError(t, err)
-	_, err = parseRedirects([]byte("\n /x /y\n" + strings.Repeat("/:a", 340) + " /x"))
+	_, _, err = parseRedirects([]byte("\n /x /y\n" + strings.Repeat("/:a", 340) + " /x"))
 	require.ErrorContains(t, err, "_redirects:3:1: ")
 	require.ErrorContains(t, err, "has more than 16 placeholders")
-	_, err = parseRedirects([]byte("/:a:b /x"))
+	_, _, err = parseRedirects([]byte("/:a:b /x"))
 	require.ErrorContains(t, err, "_redirects:1:1: \"/:a:b\" has two placeholders side by side")
 }

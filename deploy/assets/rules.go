@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,11 +177,12 @@ func checkNumber(fixed, dynamic int) error {
 }
 
 // parseRedirects reads _redirects: "FROM TO [STATUS]" in each line.
-func parseRedirects(text []byte) ([]Redirect, error) {
-	var fixed, dynamic []Redirect
-	seen := map[string]bool{}
-	err := lines(redirectsFile, text, func(line string) error {
-		fields := strings.Fields(line)
+//
+// Of two lines with one path, the first holds; notes say so. The rules have the order of the file.
+func parseRedirects(text []byte) (rules []Redirect, notes []string, err error) {
+	dynamic, seen := 0, map[string]bool{}
+	err = lines(redirectsFile, text, func(line string) error {
+		fields := strings.Fields(comment.ReplaceAllString(line, ""))
 		if len(fields) < 2 || len(fields) > 3 {
 			return fmt.Errorf("a line is FROM TO, or FROM TO STATUS")
 		}
@@ -195,18 +197,21 @@ func parseRedirects(text []byte) ([]Redirect, error) {
 			return err
 		}
 		if seen[r.From] {
-			return fmt.Errorf("%s stands twice", r.From)
+			notes = append(notes, fmt.Sprintf("%s: %s stands twice, and the first line holds", redirectsFile, r.From))
+			return nil
 		}
 		seen[r.From] = true
-		if r.pattern.exact != "" {
-			fixed = append(fixed, r)
-		} else {
-			dynamic = append(dynamic, r)
+		if r.pattern.exact == "" {
+			dynamic++
 		}
-		return checkNumber(len(fixed), len(dynamic))
+		rules = append(rules, r)
+		return checkNumber(len(rules)-dynamic, dynamic)
 	})
-	return append(fixed, dynamic...), err
+	return rules, notes, err
 }
+
+// comment is what follows # behind a rule.
+var comment = regexp.MustCompile(`\s#.*$`)
 
 // lines calls each with the lines that say something. An error becomes an *Error with the line.
 func lines(file string, text []byte, each func(line string) error) error {

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evanw/esbuild/pkg/api"
-
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events/workers"
@@ -134,7 +132,8 @@ func (l layout) build(ctx context.Context, p *project, manifestErr error) (*Bund
 	if err := joinSourceErrors(err, manifestErr, specErr, filesErr); err != nil {
 		return nil, err
 	}
-	b.Spec, b.Name, b.Source, b.Notes = spec, l.name, cmp.Or(l.source, l.file), l.notes()
+	b.Spec, b.Name, b.Source = spec, l.name, cmp.Or(l.source, l.file)
+	b.Notes = append(l.notes(), b.Notes...)
 	if l.manifest != nil {
 		b.Plain, b.manifest = l.manifest.Plain, l.manifest
 	}
@@ -204,9 +203,10 @@ func (l layout) comments(p *project) (c manifest.Comments, faults, err error) {
 
 // entry is the module that is bundled with all its imports.
 type entry struct {
-	path string // as the author would name it
-	abs  string
-	text string // "" = that of the file
+	path  string // as the author would name it
+	abs   string
+	text  string // "" = that of the file
+	files importedFiles
 }
 
 // joinSourceErrors makes one list of the faults that several steps found. An error of another kind is returned instead.
@@ -228,23 +228,20 @@ func joinSourceErrors(errs ...error) error {
 
 func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 	path, abs := e.path, e.abs
-	build, ctxErr := api.Context(buildOptions(p, e))
-	if ctxErr != nil {
-		return nil, &SourceError{Diagnostics: diagnostics(filepath.Dir(path), path, p.withhold(abs, ctxErr.Errors))}
-	}
-	defer build.Dispose()
-	stop := context.AfterFunc(ctx, build.Cancel)
-	result := build.Rebuild()
-	stop()
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("bundle %s: %w", path, err)
-	}
-	dir := filepath.Dir(path)
-	if len(result.Errors) > 0 {
-		messages := p.withhold(abs, result.Errors)
+	dir, web := filepath.Dir(path), &webFiles{}
+	result, err := run(ctx, p, e, web)
+	for first := result; err == nil && len(result.Errors) > 0; {
+		if web.add(ctx, p, e, result.Errors) {
+			result, err = run(ctx, p, e, web)
+			continue
+		}
+		messages := p.withhold(abs, first.Errors)
 		ds := diagnostics(dir, path, messages)
 		p.explain(ctx, dir, e, ds, messages)
 		return nil, &SourceError{Diagnostics: ds}
+	}
+	if err != nil {
+		return nil, err
 	}
 	meta, err := parseMetafile(result.Metafile)
 	if err != nil {
@@ -253,6 +250,7 @@ func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 	b := &Bundle{
 		File: baseName(abs) + ".js", Inputs: meta.inputs(filepath.Dir(abs)),
 		Warnings: diagnostics(dir, path, p.withhold(abs, slices.DeleteFunc(result.Warnings, ofBuiltins))),
+		Notes:    web.notes(path),
 	}
 	for _, out := range result.OutputFiles {
 		switch filepath.Ext(out.Path) {
@@ -262,60 +260,13 @@ func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 			b.SourceMap = out.Contents
 		}
 	}
+	b.Code = keepClassNames(b.Code, b.SourceMap)
+	b.Warnings = append(b.Warnings, p.metadataWarnings(e, b.Inputs)...)
 	if len(b.Code) > MaxBundle {
 		text := fmt.Sprintf("the bundle has %d bytes: at most %d are allowed; the largest of its files are %s", len(b.Code), MaxBundle, meta.largest(3))
 		return nil, &SourceError{Diagnostics: []Diagnostic{{File: path, Text: text}}}
 	}
 	return b, nil
-}
-
-func buildOptions(p *project, e entry) api.BuildOptions {
-	abs, dir := e.abs, filepath.Dir(e.abs)
-	plugins := []api.Plugin{builtins(), refuseImports()}
-	if !p.open {
-		plugins = append(plugins, p.plugin())
-	}
-	points, stdin := []string{abs}, (*api.StdinOptions)(nil)
-	if e.text != "" {
-		points, stdin = nil, &api.StdinOptions{Contents: e.text, ResolveDir: dir, Sourcefile: abs}
-	}
-	return api.BuildOptions{
-		EntryPoints: points, Stdin: stdin, AbsWorkingDir: dir, Outfile: filepath.Join(dir, baseName(abs)+".js"),
-		Bundle: true, Metafile: true, Format: api.FormatESModule, Target: api.ES2024,
-		// The files of an npm package for browsers and for other worker runtimes fit best. Only with this platform
-		// esbuild also follows the maps of files that packages have for browsers ("browser": {"./node.js": "./web.js",
-		// "fs": false}).
-		Platform: api.PlatformBrowser, TreeShaking: api.TreeShakingTrue,
-		MainFields: []string{"browser", "module", "main"},
-		Conditions: []string{"workerd", "worker", "browser"},
-		// Names stay as written, because nothing is minified. KeepNames would only add a call to every function. The
-		// output is ASCII (the default), which V8 keeps in one byte per character.
-		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentInclude, LegalComments: api.LegalCommentsNone,
-		// Bundlers define this, and many packages do not load without it.
-		Define: map[string]string{"process.env.NODE_ENV": `"production"`},
-		Loader: map[string]api.Loader{
-			".css": api.LoaderText, ".html": api.LoaderText, ".md": api.LoaderText, ".csv": api.LoaderText,
-			".sql": api.LoaderText,
-		},
-		LogLevel: api.LogLevelSilent, Plugins: plugins,
-	}
-}
-
-// refuseImports refuses imports that esbuild would leave in the code. A worker cannot import at run time.
-func refuseImports() api.Plugin {
-	refuse := func(text, note string) func(api.OnResolveArgs) (api.OnResolveResult, error) {
-		return func(a api.OnResolveArgs) (api.OnResolveResult, error) {
-			m := api.Message{Text: fmt.Sprintf(text, a.Path), Notes: []api.Note{{Text: note}}}
-			return api.OnResolveResult{Errors: []api.Message{m}}, nil
-		}
-	}
-	return api.Plugin{Name: "pinwheel", Setup: func(b api.PluginBuild) {
-		b.OnResolve(api.OnResolveOptions{Filter: `^(https?:)?//`},
-			refuse("import of %q: a worker cannot import from a URL", "download the module, or install its npm package, and import that"))
-		b.OnResolve(api.OnResolveOptions{Filter: `\.wasm(\?.*)?$`},
-			refuse("import of %q: a worker has no WebAssembly, because nothing limits the memory of a WebAssembly module",
-				"use JavaScript that does the same: many packages have it as a separate entry or as another package"))
-	}}
 }
 
 // metafile is the part of esbuild's description of a build that is read here.

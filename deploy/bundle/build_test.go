@@ -108,6 +108,36 @@ func TestBuildFollowsBrowserMaps(t *testing.T) {
 	require.Contains(t, ds[0].Text, `import of "fs": a worker has no node: modules`)
 }
 
+// A file or a package that the map says false of is an empty module, whether it is there or not.
+func TestBuildEmptiesModulesOfBrowserMaps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pkg := filepath.Join(dir, "node_modules", "sdk")
+	write(t, filepath.Join(pkg, "package.json"), `{"name": "sdk", "main": "lib/index.js", "browser": {"./lib/there.js": false,
+		"./gone.js": false, "./lib/dir/index.js": false, "./lib/bare": false, "optional": false, "missing": false, "net": false}}`)
+	write(t, filepath.Join(pkg, "lib/index.js"), `import { colors } from "./there.js"; import * as optional from "optional";
+		import { nothing } from "missing"; import "./bare"; import "net";
+		export default [colors, require("./there"), require("../gone"), require("./dir"), Object.keys(optional), nothing];`)
+	write(t, filepath.Join(pkg, "lib/there.js"), `module.exports = require("node:util").inspect;`)
+	write(t, filepath.Join(pkg, "lib/dir/index.js"), `module.exports = require("fs");`)
+	write(t, filepath.Join(dir, "node_modules", "optional", "package.json"), `{"name": "optional", "main": "index.js"}`)
+	write(t, filepath.Join(dir, "node_modules", "optional", "index.js"), `module.exports = "for others";`)
+	write(t, filepath.Join(dir, "node_modules", "off", "package.json"), `{"main": "./off.js", "browser": {"./off.js": false}}`)
+	write(t, filepath.Join(dir, "node_modules", "off", "off.js"), `module.exports = require("node:fs");`)
+	for _, text := range []string{
+		`import sdk from "sdk"; export default { task: () => sdk }`, `import off from "off"; export default { task: () => off }`,
+		`import there from "sdk/lib/there.js"; export default { task: () => there }`,
+	} {
+		_, err := bundle.Build(t.Context(), write(t, filepath.Join(dir, "w.js"), text))
+		require.NoError(t, err, text)
+	}
+	// It is one for the package that says so only.
+	b, err := bundle.Build(t.Context(), write(t, filepath.Join(dir, "w.js"),
+		`import sdk from "sdk"; import optional from "optional"; export default { task: () => [sdk, optional] }`))
+	require.NoError(t, err)
+	require.Contains(t, b.Code, "for others")
+}
+
 func TestBuildKeepsTopLevelAwait(t *testing.T) {
 	t.Parallel()
 	b, err := bundle.Build(t.Context(), "testdata/tla.mjs")
@@ -312,4 +342,80 @@ func TestWordsInComments(t *testing.T) {
 		_, err := build(wrong.comments, wrong.manifest)
 		require.ErrorContains(t, err, wrong.says, wrong.comments)
 	}
+}
+
+// A package whose files for workerd presume what a worker does not have gives those for worker and browser. Others give
+// those for workerd as before, and the deploy says of which package it took others.
+func TestBuildTakesFilesForBrowsersWhereThoseForWorkerdWantNode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	modules := filepath.Join(dir, "node_modules")
+	pkg := func(name, exports string, files map[string]string) {
+		write(t, filepath.Join(modules, name, "package.json"), `{"name": "`+name+`", `+exports+`}`)
+		for file, text := range files {
+			write(t, filepath.Join(modules, name, file), text)
+		}
+	}
+	pkg("@auth/utils", `"exports": {"./password": {"workerd": "./node.js", "default": "./web.js"}}`, map[string]string{
+		"node.js": `export { scrypt } from "node:crypto";`, "web.js": `export const scrypt = "scrypt of the web";`})
+	pkg("auth", `"main": "index.js"`, map[string]string{"index.js": `export { scrypt } from "@auth/utils/password";`})
+	pkg("inner", `"main": "index.js", "imports": {"#socket": {"workerd": "./cf.js", "browser": "./web.js"}}`,
+		map[string]string{"index.js": `export { default } from "#socket";`,
+			"cf.js": `import { connect } from "cloudflare:sockets"; export default connect;`, "web.js": `export default "no socket";`})
+	pkg("outer", `"exports": {"workerd": "./cf.js", "worker": "./web.js"}`, map[string]string{
+		"cf.js": `export { readFileSync as read } from "presumes-node";`, "web.js": `export const read = "read by fetch";`})
+	pkg("presumes-node", `"main": "index.js"`, map[string]string{"index.js": `module.exports = require("fs");`})
+	pkg("fine", `"exports": {"workerd": "./cf.js", "browser": "./web.js"}`, map[string]string{
+		"cf.js": `export default "fine for workerd";`, "web.js": `export default "fine for browsers";`})
+	pkg("heavy", `"exports": {"workerd": "./cf.js", "browser": "./web.js"}`, map[string]string{
+		"cf.js": `import m from "./m.wasm"; export default m;`, "web.js": `export default "without wasm";`, "m.wasm": ""})
+	b, err := bundle.Build(t.Context(), write(t, filepath.Join(dir, "w.js"), `import { scrypt } from "auth"; import inner from "inner";
+		import { read } from "outer"; import fine from "fine"; import heavy from "heavy";
+		export default { task: () => [scrypt, inner, read, fine, heavy] }`))
+	require.NoError(t, err)
+	for _, text := range []string{"scrypt of the web", "no socket", "read by fetch", "fine for workerd", "without wasm"} {
+		require.Contains(t, b.Code, text)
+	}
+	var notes []string
+	for _, n := range b.Notes {
+		notes = append(notes, n.Text)
+	}
+	const took = ": its files for worker and browser are bundled, because those for workerd import "
+	require.ElementsMatch(t, []string{
+		`package @auth/utils` + took + `"node:crypto", which a worker does not have`,
+		`package inner` + took + `"cloudflare:sockets", which a worker does not have`,
+		`package outer` + took + `"node:fs", which a worker does not have`,
+		`package heavy` + took + `"./m.wasm", which a worker does not have`,
+	}, notes)
+
+	// Where the others do not help either, the deploy says what it says of a package without a choice.
+	pkg("node-only", `"exports": {"workerd": "./cf.js", "browser": "./web.js"}`, map[string]string{
+		"cf.js": `import "node:net";`, "web.js": `import "node:dns";`})
+	ds := refused(t, write(t, filepath.Join(dir, "bad.js"), `import "node-only"; export default { task() {} }`))
+	require.Len(t, ds, 1)
+	require.Contains(t, ds[0].Text, `import of "node:net": a worker has no node: modules`)
+}
+
+// An import of a .bin file is an ArrayBuffer, and rules of wrangler say what other files are.
+func TestBuildImportsDataAndTexts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir+"/wrangler.jsonc", `{"name": "w", "main": "w.js", "rules": [{"type": "Text", "globs": ["**/*.glsl"]},
+		{"type": "Data", "globs": ["**/*.dat"]}]}`)
+	write(t, dir+"/a.bin", "\x00\x01")
+	write(t, dir+"/b.dat", "\x02\x03")
+	write(t, dir+"/c.glsl", "void main() {}")
+	write(t, dir+"/w.js", `import a from "./a.bin"; import b from "./b.dat"; import c from "./c.glsl"; import page from "./p.html";
+		import same from "./a.bin" with { type: "bytes" };
+		export default { task: () => [a, b, c, page, same] };`)
+	write(t, dir+"/p.html", "<p>")
+	b, err := bundle.Build(t.Context(), dir)
+	require.NoError(t, err)
+	for _, text := range []string{`__toBinary("AAE=")`, `__toBinary("AgM=")`, `"void main() {}"`, `"<p>"`,
+		"a_default2 = a_default.buffer"} {
+		require.Contains(t, b.Code, text)
+	}
+	require.Contains(t, b.Inputs, filepath.Join(dir, "a.bin"))
+	ds := refused(t, write(t, dir+"/gone.js", `import gone from "./gone.bin"; export default { task: () => gone };`))
+	require.Contains(t, ds[0].Text, `Could not resolve "./gone.bin"`)
 }

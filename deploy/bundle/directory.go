@@ -266,6 +266,10 @@ func (f *routeFiles) inputs() (list []string) {
 
 // entryOf is what is bundled: the source, or a module that is made of the files with routes and the source.
 func (l layout) entryOf() (e entry, err error) {
+	e.files = alwaysImported
+	if l.manifest != nil {
+		e.files = e.files.with(l.manifest.Files)
+	}
 	if l.routes == nil {
 		e.path = l.source
 		e.abs, err = filepath.Abs(l.source)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -21,7 +20,7 @@ type importer struct {
 }
 
 // importers finds out which file imports which. It builds a second time, so call it only when a message needs it.
-func importers(ctx context.Context, p *project, e entry) map[string]importer {
+func importers(ctx context.Context, p *project, e entry, web *webFiles) map[string]importer {
 	var mu sync.Mutex
 	found := map[string]importer{}
 	note := api.Plugin{Name: "pinwheel importers", Setup: func(b api.PluginBuild) {
@@ -43,7 +42,8 @@ func importers(ctx context.Context, p *project, e entry) map[string]importer {
 			return r, nil
 		})
 	}}
-	o := buildOptions(p, e)
+	o, done := buildOptions(p, e, web)
+	defer done()
 	o.Plugins = append([]api.Plugin{note}, o.Plugins...)
 	build, err := api.Context(o)
 	if err != nil {
@@ -103,18 +103,12 @@ func (p *project) explain(ctx context.Context, dir string, e entry, ds []Diagnos
 	var found map[string]importer
 	abs := e.abs
 	for i, m := range messages {
-		if m.Location == nil || m.Location.Namespace != "" && m.Location.Namespace != "file" {
-			continue
-		}
-		path := filepath.FromSlash(m.Location.File)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(abs), path)
-		}
-		if path == abs || strings.Contains(path, "\x00") {
+		path := fileOf(abs, m)
+		if path == "" || path == abs {
 			continue
 		}
 		if found == nil {
-			found = importers(ctx, p, e)
+			found = importers(ctx, p, e, &webFiles{})
 		}
 		ds[i].Notes = append(ds[i].Notes, p.chain(found, dir, abs, path)...)
 	}

@@ -23,6 +23,9 @@ func nodeModule(text string, notes []string) (name string, ok bool) {
 	return name, prefixed
 }
 
+// wasmRefused is our message for an import of WebAssembly.
+var wasmRefused = regexp.MustCompile(`^import of "([^"]+)": ` + noWasm + `$`)
+
 // platforms are the runtimes that have modules with these schemes.
 var platforms = map[string]string{
 	cloudflare: "Cloudflare's runtime", "bun": "Bun", "deno": "Deno", "npm": "Deno", "jsr": "Deno",

@@ -171,6 +171,7 @@ func keysOf(text []byte) (keys []string) {
 type jsonToken struct {
 	text string
 	mark byte // 0 = it is a string
+	at   int  // offset
 }
 
 // jsonTokens reads JSON more leniently than esbuild: comments, commas and other errors make no difference. Each string
@@ -196,11 +197,11 @@ func jsonTokens(text []byte) (tokens []jsonToken) {
 			if json.Unmarshal([]byte(`"`+string(text[i+1:end])+`"`), &s) != nil {
 				s = string(text[i+1 : end])
 			}
-			tokens = append(tokens, jsonToken{text: s})
+			tokens = append(tokens, jsonToken{text: s, at: i})
 			i = end + 1
 		default:
 			if !strings.ContainsRune(" \t\r\n", rune(text[i])) {
-				tokens = append(tokens, jsonToken{mark: text[i]})
+				tokens = append(tokens, jsonToken{mark: text[i], at: i})
 			}
 			i++
 		}

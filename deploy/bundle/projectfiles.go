@@ -21,15 +21,25 @@ type loading struct {
 	mu       sync.Mutex
 	checked  map[string]bool        // directories of packages
 	archives map[string]*zip.Reader // of Yarn, by path
+	browser  map[string]browserMap  // by directory
 }
 
 func (p *project) plugin() api.Plugin {
-	l := &loading{project: p, checked: map[string]bool{}, archives: map[string]*zip.Reader{}}
+	l := &loading{project: p, checked: map[string]bool{}, archives: map[string]*zip.Reader{},
+		browser: map[string]browserMap{}}
 	return api.Plugin{Name: "pinwheel files", Setup: func(b api.PluginBuild) {
 		b.OnResolve(api.OnResolveOptions{Filter: `.`}, l.resolve)
 		b.OnLoad(api.OnLoadOptions{Filter: `.`, Namespace: "file"}, l.load)
+		b.OnLoad(api.OnLoadOptions{Filter: `.`, Namespace: emptyModule},
+			func(api.OnLoadArgs) (api.OnLoadResult, error) {
+				text := "module.exports = {};" // any name may be imported from it
+				return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}, nil
+			})
 	}}
 }
+
+// emptyModule is the namespace of packages that are empty modules for another one.
+const emptyModule = "empty"
 
 // resolve refuses a path that leads out of the project because of its name alone. So the author cannot find out whether
 // there is such a file.
@@ -40,6 +50,10 @@ func (l *loading) resolve(a api.OnResolveArgs) (r api.OnResolveResult, err error
 	if !strings.HasPrefix(a.Path, ".") && !strings.HasPrefix(a.Path, "/") {
 		if err = l.checkPackage(a.ResolveDir, a.Path); err != nil {
 			r.Errors = []api.Message{{Text: fmt.Sprintf("import of %q: a file of the package cannot be read: %v", a.Path, err)}}
+			return r, nil
+		}
+		if l.isEmptyPackage(a.ResolveDir, a.Path) {
+			r.Path, r.Namespace = a.Path, emptyModule
 		}
 		return r, nil
 	}
@@ -55,6 +69,10 @@ func (l *loading) resolve(a api.OnResolveArgs) (r api.OnResolveResult, err error
 
 // load reads a file.
 func (l *loading) load(a api.OnLoadArgs) (r api.OnLoadResult, err error) {
+	if l.isEmptyFile(a.Path) {
+		r.Contents, r.Loader = new(string), api.LoaderEmpty
+		return r, nil
+	}
 	text, err := l.readModule(a.Path)
 	var refused *refusalOfFile
 	switch {

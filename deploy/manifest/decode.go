@@ -21,7 +21,8 @@ type decoder struct {
 	at map[string]int64 // offset of each key that was read, by its path
 	// json gets the JSON texts of vars that are no strings. nil = vars are strings.
 	json map[string]string
-	// scalars: numbers and booleans are vars, too. Else they are refused: whoever writes PORT: 8080 may want a string.
+	// scalars: numbers, booleans and null are vars, too. Else they are refused: whoever writes PORT: 8080 may want a
+	// string.
 	scalars bool
 	// other is asked about a key that the struct does not have. It reports whether the key is taken care of.
 	other func(full string, m member) (bool, error)
@@ -170,7 +171,7 @@ func (d *decoder) variable(m member, full string, vars reflect.Value) error {
 	case k == text:
 		vars.SetMapIndex(reflect.ValueOf(m.key), reflect.ValueOf(m.value.scalar))
 		return nil
-	case k != object && k != list && (k == null || !d.scalars):
+	case k != object && k != list && !d.scalars:
 		return d.fail(m.value.at, "%s is %s: it is a string, an object or a list", full, m.value)
 	}
 	var b strings.Builder

@@ -83,13 +83,39 @@ func TestWranglersConfigurationOfABuild(t *testing.T) {
 	require.Equal(t, "x index.js", m.Name+" "+m.Main)
 	require.Equal(t, workers.Spec{}, m.Spec)
 	for text, want := range map[string]string{
-		`{"jsx_factory": "h"}`: `key "jsx_factory": it changes what wrangler builds`,
-		`{"rules": [{"type": "CompiledWasm", "globs": ["**/*.wasm"]}]}`: `key "rules": it changes what wrangler builds`,
-		`{"k2": [{"binding": "A"}]}`:                                    `key "k2": keep data behind fetch()`,
-		`{"images": {"binding": "IMAGES"}}`:                             `key "images": call an image service with fetch(). Astro's adapter adds it unless its option imageService`,
+		`{"jsx_factory": "h"}`:              `key "jsx_factory": it changes what wrangler builds`,
+		`{"k2": [{"binding": "A"}]}`:        `key "k2": keep data behind fetch()`,
+		`{"images": {"binding": "IMAGES"}}`: `key "images": call an image service with fetch(). Astro's adapter adds it unless its option imageService`,
 	} {
 		require.Contains(t, refused(t, manifest.WranglerJSON, text), want, text)
 	}
+}
+
+// Rules say what an import of a file gives.
+func TestRulesOfWrangler(t *testing.T) {
+	t.Parallel()
+	m := parse(t, manifest.WranglerJSON, `{"rules": [{"type": "Text", "globs": ["**/*.glsl", "*.tar.md"], "fallthrough": true},
+		{"type": "Data", "globs": ["**/*.dat", "**/*.glsl"]}, {"type": "CompiledWasm", "globs": ["**/*.wasm?module"]}]}`)
+	require.Equal(t, map[string]manifest.FileKind{".glsl": manifest.Text, ".tar.md": manifest.Text,
+		".dat": manifest.Data}, m.Files)
+	for text, want := range map[string]string{
+		`{"rules": [{"type": "Python", "globs": ["**/*.py"]}]}`: `m:1:13: rules[0].type is "Python": it is one of Text, Data, ESModule, CommonJS, CompiledWasm`,
+		`{"rules": [{"type": "Text", "globs": ["src/*.txt"]}]}`: `m:1:39: rules[0].globs[0] is "src/*.txt": it is **/*.EXTENSION`,
+		`{"rules": [{"type": "Data", "globs": ["**/*.ts"]}]}`:   `m:1:39: rules[0].globs[0] is "**/*.ts": a file with that extension is code`,
+	} {
+		require.Contains(t, refused(t, manifest.WranglerJSON, text), want, text)
+	}
+}
+
+// wrangler's vars are any JSON values.
+func TestVarsOfWranglerAreJSON(t *testing.T) {
+	t.Parallel()
+	m := parse(t, manifest.WranglerJSON, `{"vars": {"NONE": null, "ON": true, "OFF": false, "HALF": 0.5, "EMPTY": "",
+		"DEEP": {"a": [null, {"b": null}], "c": {}}}}`)
+	require.NoError(t, m.Check(m.Spec))
+	require.Equal(t, map[string]string{"EMPTY": ""}, m.Vars)
+	require.Equal(t, map[string]string{"NONE": "null", "ON": "true", "OFF": "false", "HALF": "0.5",
+		"DEEP": `{"a":[null,{"b":null}],"c":{}}`}, m.JSON)
 }
 
 func TestFaultsOfWranglersConfiguration(t *testing.T) {
@@ -110,7 +136,8 @@ func TestFaultsOfWranglersConfiguration(t *testing.T) {
 		`{"durable_objects": {"bindings": [{"name": "X"}]}}`:                      `m:1:2: key "durable_objects": there are no Durable Objects`,
 		`{"assets": {"directory": "public", "binding": "A-B"}}`:                   `m:1:36: assets.binding A-B is no name in env`,
 		`{"assets": {"directory": "public", "binding": "A"}, "vars": {"A": "x"}}`: `m:1:36: assets.binding A is a var too: a name in env is one thing`,
-		`{"assets": {"directory": "public", "run_worker_first": ["!/x"]}}`:        `m:1:57: assets.workerFirst[0] is "!/x": it begins with /`,
+		`{"assets": {"directory": "public", "run_worker_first": ["!/x"]}}`:        `m:1:36: assets.workerFirst has only paths with a !`,
+		`{"assets": {"directory": "public", "run_worker_first": ["/*", "!x"]}}`:   `m:1:63: assets.workerFirst[1] is "!x": it begins with /`,
 		`{"assets": {"directory": "public", "not_found_handling": "x"}}`:          `m:1:36: assets.notFound is "x": it is one of none, 404-page, single-page-application`,
 		`{"assets": {}}`: `m:1:2: assets.directory is missing`,
 		"{\n\"queues\": {\n \"consumers\": [{\"queue\": \"x\"}]}}":                             `m:3:17: queues.consumers[0].queue is "x": the worker with the queue's name takes its messages, so the manifest needs a name`,
@@ -133,9 +160,8 @@ func TestFaultsOfWranglersConfiguration(t *testing.T) {
 		`{"triggers": {"crons": ["a b c d e"]}}`:                                               `m:1:25: schedules[0].cron is "a b c d e"`,
 		`{"limits": {"cpu_ms": 400000}}`:                                                       `m:1:13: limits.cpuMs is 400000: it is 1 to 300000`,
 		`{"limits": {"cpu_ms": 9223372036854775807}}`:                                          `m:1:13: limits.cpuMs is 31536000000: it is 1 to 300000`,
-		`{"nane": "shop"}`:                       `m:1:2: unknown key "nane": the manifest may have assets, kv_namespaces, limits, main, name, queues, r2_buckets, route, routes, secrets, services, triggers, vars, version_metadata`,
+		`{"nane": "shop"}`:                       `m:1:2: unknown key "nane": the manifest may have assets, kv_namespaces, limits, main, name, queues, r2_buckets, route, routes, rules, secrets, services, triggers, vars, version_metadata`,
 		`{"version_metadata": {"binding": "1"}}`: `m:1:23: version.1 is no name in env`,
-		`{"vars": {"FLAGS": null}}`:              `m:1:20: vars.FLAGS is null: it is a string, an object or a list`,
 		`{"name": "Not A Name"}`:                 `m:1:2: name is no worker's`,
 	} {
 		require.Contains(t, refused(t, manifest.WranglerJSON, text), want, text)

@@ -22,7 +22,9 @@ type Manifest struct {
 	// FileRoutes is the path of the directory whose files have routes, as written; "" = none has
 	FileRoutes string
 	workers.Spec
-	Plain   []string // vars that look like secrets and are none
+	Plain []string // vars that look like secrets and are none
+	// Files says by extension what an import of a file that is no code gives
+	Files   map[string]FileKind
 	Ignored []string // keys that say nothing about how a worker runs here, in their order
 
 	d *decoder

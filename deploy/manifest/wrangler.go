@@ -45,6 +45,7 @@ type wrangler struct {
 	} `json:"secrets"`
 	Route  wranglerRoute   `json:"route"`
 	Routes []wranglerRoute `json:"routes"`
+	Rules  []wranglerRule  `json:"rules"`
 	Assets struct {
 		Directory string               `json:"directory"`
 		Binding   string               `json:"binding"`
@@ -99,6 +100,9 @@ func (m *Manifest) fromWrangler(root *node) error {
 	}
 	m.stands("schedules", "triggers.crons")
 	if err := m.wranglerAssets(root, w); err != nil {
+		return err
+	}
+	if err := m.wranglerRules(w.Rules); err != nil {
 		return err
 	}
 	return m.wranglerRoutes(root, w)

@@ -92,7 +92,6 @@ var wranglerRefused = map[string]string{
 	"queues.producers[].delivery_delay": "name the delay when sending: send(body, { delaySeconds })",
 	"queues.producers[].remote":         "queues are workers of this fleet",
 	"ratelimits":                        "the owner's limits hold; a handler can answer 429 itself",
-	"rules":                             noBuild + "import .json, .txt, .html, .md, .csv and .sql files, which need no rule",
 	"secrets_store_secrets":             "name them in secrets.required, and set them with 'pinwheel secrets set'",
 	"send_email":                        "send mail by the HTTP API of a mail service, with fetch()",
 	"services[].environment":            "a worker has no environments here: deploy each one as a worker of its own, and name that",
@@ -119,5 +118,4 @@ var wranglerRefused = map[string]string{
 var wranglerDefaults = map[string]string{
 	"jsx_factory":  `"React.createElement"`,
 	"jsx_fragment": `"React.Fragment"`,
-	"rules":        `[{"type":"ESModule","globs":["**/*.js","**/*.mjs"]}]`,
 }

@@ -16,7 +16,8 @@ type Assets struct {
 	NotFound NotFound `json:"notFound,omitempty"`
 	// HTML says at which paths pages are.
 	HTML HTMLHandling `json:"html,omitempty"`
-	// WorkerFirst are paths that the fetch handler answers, also where there is a file. * stands at the end.
+	// WorkerFirst are paths that the fetch handler answers, also where there is a file. * stands at the end. A ! before
+	// one takes its paths out again.
 	WorkerFirst []string `json:"workerFirst,omitempty"`
 	// Binding is a name in env: env.NAME.fetch(request) answers a handler with these files. "" = none.
 	Binding string `json:"binding,omitempty"`
@@ -65,9 +66,12 @@ func (a *Assets) validate() error {
 		return fmt.Errorf("assets.workerFirst has %d paths: at most %d are allowed", len(a.WorkerFirst), maxWorkerFirst)
 	}
 	for i, path := range a.WorkerFirst {
-		if why := wrongPublicPath(path); why != "" {
-			return fmt.Errorf("assets.workerFirst[%d] is %q: %s", i, path, why)
+		if why := wrongPublicPath(strings.TrimPrefix(path, except)); why != "" {
+			return fmt.Errorf("assets.workerFirst[%d] is %q: %s; a ! may stand before it", i, path, why)
 		}
+	}
+	if len(a.WorkerFirst) > 0 && !slices.ContainsFunc(a.WorkerFirst, func(path string) bool { return path[0] == '/' }) {
+		return fmt.Errorf("assets.workerFirst has only paths with a !, which take paths out: at least one is without")
 	}
 	if a.Binding != "" {
 		if err := events.CheckEnvName(a.Binding); err != nil {
@@ -100,5 +104,21 @@ func (s Spec) validateFilesBinding() error {
 	return nil
 }
 
-// First reports whether the fetch handler answers a path, also where there is a file.
-func (a *Assets) First(path Path) bool { return slices.ContainsFunc(a.WorkerFirst, path.matches) }
+// except stands before a path of WorkerFirst that is taken out.
+const except = "!"
+
+// First reports whether the fetch handler answers a path, also where there is a file; or a file that has several paths.
+// What is taken out wins.
+func (a *Assets) First(paths ...Path) bool {
+	first := false
+	for _, pattern := range a.WorkerFirst {
+		pattern, out := strings.CutPrefix(pattern, except)
+		switch found := slices.ContainsFunc(paths, func(p Path) bool { return p.matches(pattern) }); {
+		case found && out:
+			return false
+		case found:
+			first = true
+		}
+	}
+	return first
+}

@@ -575,3 +575,4 @@ declare module "*.csv" { const text: string; export default text; }
 declare module "*.sql" { const text: string; export default text; }
 declare module "*.html" { const text: string; export default text; }
 declare module "*.css" { const text: string; export default text; }
+declare module "*.bin" { const data: ArrayBuffer; export default data; }

@@ -17,11 +17,6 @@ const headerForwardedPrefix = "X-Forwarded-Prefix"
 // of the URL means nothing. Only files of version w answer, also at paths of workerFirst, and as they are: a handler
 // reads them. follows says that the handler does not see redirects. With an error, the answer has the status 503.
 func ServeBinding(rw http.ResponseWriter, r *http.Request, files Files, w *workers.Worker, follows bool) error {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		rw.Header()["Allow"] = []string{"GET, HEAD"}
-		text(rw, http.StatusMethodNotAllowed, "a file has the methods GET and HEAD")
-		return nil
-	}
 	site, err := Open(r.Context(), files, w)
 	if err == nil {
 		err = site.serveBinding(rw, r, follows)
@@ -45,10 +40,19 @@ func (s *Site) serveBinding(rw http.ResponseWriter, r *http.Request, follows boo
 	if !follows { // else the redirect comes back here
 		s.Prefix = prefix
 	}
-	path := PathOf(r)
-	a, ok, err := s.Find(r.Context(), path, r.URL.RawQuery)
+	path, find := PathOf(r), s.Find
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if !reads {
+		find = s.Moved
+	}
+	a, ok, err := find(r.Context(), path, r.URL.RawQuery)
 	if err != nil {
 		return err
+	}
+	if !ok && !reads {
+		rw.Header()["Allow"] = []string{"GET, HEAD"}
+		text(rw, http.StatusMethodNotAllowed, "a file has the methods GET and HEAD")
+		return nil
 	}
 	if !ok {
 		a, ok = s.NotFound(path)

@@ -119,6 +119,7 @@ func TestBindingOfFiles(t *testing.T) {
 	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS"} {
 		got := ask(s, w, true, method, "http://h/")
 		require.Equal(t, []any{405, "GET, HEAD"}, []any{got.Code, got.Header().Get("Allow")})
+		require.Equal(t, "/there", ask(s, w, false, method, "http://h/go").Header().Get("Location"), "as for GET")
 	}
 
 	// As they are, with what the gateway says of them.

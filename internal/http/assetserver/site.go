@@ -94,10 +94,7 @@ func (s *Site) find(path workers.Path, query string) (a Answer, ok bool) {
 		file := s.list.At(workers.NewPath(to))
 		return Answer{Status: status, file: file, path: path}, file != ""
 	default:
-		if strings.HasPrefix(to, "/") {
-			to = s.Prefix + to
-		}
-		return Answer{Location: to, Status: status}, true
+		return s.redirect(to, status), true
 	}
 	f, ok := s.list.Find(path, s.worker.Assets.HTML)
 	if f.Redirect != "" {
@@ -108,6 +105,26 @@ func (s *Site) find(path workers.Path, query string) (a Answer, ok bool) {
 		return Answer{Location: s.Prefix + path.Canonical() + query, Status: http.StatusTemporaryRedirect}, true
 	}
 	return Answer{Status: http.StatusOK, file: f.File, path: path}, ok
+}
+
+// Moved says where a rule of _redirects leads, which holds for every method. ok is false if none does, or if another
+// file answers. query is that of the URL. The error is that of ctx.
+func (s *Site) Moved(ctx context.Context, path workers.Path, query string) (a Answer, ok bool, err error) {
+	if query != "" {
+		query = "?" + query
+	}
+	err = s.files.Turn(ctx, s.worker.Owner, func() {
+		to, status := s.list.Location(path, query)
+		a, ok = s.redirect(to, status), status != 0 && status != http.StatusOK
+	})
+	return a, ok && err == nil, err
+}
+
+func (s *Site) redirect(to string, status int) Answer {
+	if strings.HasPrefix(to, "/") {
+		to = s.Prefix + to
+	}
+	return Answer{Location: to, Status: status}
 }
 
 // NotFound is the page that answers where there is no file. ok is false if there is none.

@@ -26,8 +26,8 @@ const headerVary = "Vary"
 // mustRevalidate has browsers ask whether a file is still the same. _headers may say otherwise.
 const mustRevalidate = "public, max-age=0, must-revalidate"
 
-// Write writes an answer to a request of the method GET or HEAD. With an error, nothing is written. m counts the part
-// of the file that is held; nil = its caller has counted assets.PartBytes.
+// Write writes an answer to a request of the method GET or HEAD, or a redirect to one of any method. With an error,
+// nothing is written. m counts the part of the file that is held; nil = its caller has counted assets.PartBytes.
 func (s *Site) Write(w http.ResponseWriter, r *http.Request, a Answer, m Memory) error {
 	h := w.Header()
 	if a.Location != "" {

@@ -27,16 +27,15 @@ func (x *exchange) answer() bool {
 		return false
 	}
 	runs := slices.Contains(w.Handlers, events.Fetch)
-	reads := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
+	reads, first := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead, a.First(x.path)
 	switch {
-	case runs && (!reads || x.upgrades || a.First(x.path)):
+	case runs && (x.upgrades || first):
 		return false
-	case !reads:
-		x.w.Header()["Allow"] = []string{"GET, HEAD"}
-		x.refuse(noMethod)
-		return true
-	case a.First(x.path):
+	case first && reads:
 		x.refuse(noFile)
+		return true
+	case first:
+		x.onlyRead()
 		return true
 	}
 	site, err := assetserver.Open(x.r.Context(), x.g.Files, w)
@@ -47,6 +46,9 @@ func (x *exchange) answer() bool {
 	}
 	if site.Prefix = x.prefix; x.service.Base != "" {
 		site.Base = x.prefix
+	}
+	if !reads {
+		return x.moved(site, runs)
 	}
 	found, ok, err := site.Find(x.r.Context(), x.path, x.r.URL.RawQuery)
 	switch {
@@ -65,6 +67,29 @@ func (x *exchange) answer() bool {
 		return true
 	}
 	return missing(x, site, runs)
+}
+
+// moved answers a request that reads no file: by a rule of _redirects. It reports false if the worker must run.
+func (x *exchange) moved(site *assetserver.Site, runs bool) bool {
+	found, ok, err := site.Moved(x.r.Context(), x.path, x.r.URL.RawQuery)
+	switch {
+	case err != nil:
+		x.version = x.service.worker.Version
+		x.unreadable(err)
+	case ok:
+		x.version = x.service.worker.Version
+		x.file(site, found)
+	case runs:
+		return false
+	default:
+		x.onlyRead()
+	}
+	return true
+}
+
+func (x *exchange) onlyRead() {
+	x.w.Header()["Allow"] = []string{"GET, HEAD"}
+	x.refuse(noMethod)
 }
 
 // missing answers where there is no file. It reports false if the worker must run.
@@ -94,9 +119,7 @@ func noneAnswers(x *exchange, runs bool) bool {
 }
 
 // guarded reports whether the handler of w answers for a file that has these paths: no other path leads around it.
-func guarded(w *workers.Worker, addresses []workers.Path) bool {
-	return slices.ContainsFunc(addresses, w.Assets.First)
-}
+func guarded(w *workers.Worker, addresses []workers.Path) bool { return w.Assets.First(addresses...) }
 
 // withheld refuses a request of a path that needs no token, if it leads to a file that needs it.
 func withheld(x *exchange, addresses []workers.Path) bool {

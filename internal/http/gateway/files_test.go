@@ -167,10 +167,37 @@ func TestFiles(t *testing.T) {
 	}
 	require.Equal(t, 200, do(t, addr, http.MethodPost, "/", "Content-Length", "0").StatusCode)
 	require.Len(t, s.take(), 1, "only GET and HEAD read files")
+	for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodOptions} {
+		r = do(t, addr, method, "/go/about", "Content-Length", "0")
+		require.Equal(t, []any{302, "/about"}, []any{r.StatusCode, r.Header.Get("Location")}, method)
+		require.Empty(t, s.take(), "a redirect is for every method")
+		require.Equal(t, 200, do(t, addr, method, "/hidden", "Content-Length", "0").StatusCode)
+		require.Len(t, s.take(), 1, "a file of a rule is for GET and HEAD")
+	}
 
 	files.broken.Store(true)
 	r = getFile(t, addr, "/")
 	require.Equal(t, []any{503, "1"}, []any{r.StatusCode, r.Header.Get("Retry-After")})
+}
+
+// What stands behind a ! in workerFirst is taken out of it, also for a file that has more paths.
+func TestPathsTakenOutOfWorkerFirst(t *testing.T) {
+	t.Parallel()
+	files := newMemoryFiles()
+	files.put(filesOf2, map[string]string{"/index.html": "home", "/assets/app.js": "code", "/docs/index.html": "docs",
+		"/docs/api/x.html": "x", "/plan.html": "plan"}, assets.Redirect{From: "/assets/plan", To: "/plan.html", Status: 200})
+	s, addr := openSite(t, files, &workers.Assets{Files: filesOf2,
+		WorkerFirst: []string{"!/assets/*", "/*", "!/docs/*", "/docs/api/*"}}, events.Fetch)
+	for path, want := range map[string]string{
+		"/assets/app.js": "code", "/docs/": "docs", "/docs/api/x": "x", "/": "", "/docs": "", "/plan": "", "/assets/plan": "",
+	} {
+		r := getFile(t, addr, path)
+		require.Equal(t, 200, r.StatusCode, path)
+		if want != "" {
+			require.Equal(t, want, text(t, r), path)
+		}
+		require.Equal(t, want == "", len(s.take()) == 1, path)
+	}
 }
 
 // A file is looked for when it is the turn of the worker's owner. A request whose client has gone waits no more.

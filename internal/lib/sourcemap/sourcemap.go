@@ -64,6 +64,9 @@ func (m *Map) Position(line, column int) (p Position, ok bool) {
 	return Position{file, srcLine, srcColumn + 1}, true
 }
 
+// Text is the text of one of the author's files, as the map has it; "" = it has none.
+func (m *Map) Text(file string) string { return m.consumer.SourceContent(file) }
+
 // Stack rewrites the frames of a V8 stack that are in file, the name of the bundle, to positions in the author's files.
 // Other frames and all other text stay as they are.
 func (m *Map) Stack(file, stack string) string {

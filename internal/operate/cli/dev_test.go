@@ -145,7 +145,9 @@ func TestDevVars(t *testing.T) {
 	save := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	save("w.js", `export default { fetch: (request, env) => new Response([env.API_KEY, env.MODE, env.ONLY_ENV, env.GIVEN].join()) }`)
+	save("w.js", `const text = (value) => value === "" ? "empty" : value;
+		export default { fetch: (request, env) =>
+			new Response([env.API_KEY, env.MODE, env.ONLY_ENV, env.GIVEN].map(text).join()) }`)
 	save("w.pinwheel.json", `{"secrets": ["API_KEY"], "vars": {"MODE": "manifest"}}`)
 	save(".dev.vars", "API_KEY='pa$$ #1'\nMODE=dev # why\n")
 	save(".env", "ONE=1\nONLY_ENV=${ONE}\nMODE=env\nAPI_KEY=env\nGIVEN=env\n")
@@ -179,6 +181,8 @@ func TestDevVars(t *testing.T) {
 	answers("pa$$ #1,dev,,flag")
 	save(".dev.vars", "API_KEY=two\nMODE=dev")
 	answers("two,dev,,flag")
+	save(".dev.vars", "API_KEY=\nMODE=''\nONLY_ENV=\n")
+	answers("empty,empty,empty,flag")
 	save(".dev.vars", "API_KEY=two\nmore s3cret things\n")
 	out.shows(t, filepath.Join(dir, ".dev.vars")+":2:1: there is no = after the name")
 	require.NotContains(t, out.String(), "s3cret")

@@ -94,7 +94,7 @@ func readVars(path string) (*dotenv.Vars, error) {
 	return vars, err
 }
 
-// checkDevVars returns the values that can be secrets. from says which file has a name.
+// checkDevVars returns the values. Each can be a secret, or is empty. from says which file has a name.
 func checkDevVars(vars *dotenv.Vars, from func(name string) string) (map[string]string, error) {
 	values := vars.Map()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -104,9 +104,6 @@ func checkDevVars(vars *dotenv.Vars, from func(name string) string) (map[string]
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", from(name), name, err)
-		}
-		if values[name] == "" { // as if it was not there: a secret has a value
-			delete(values, name)
 		}
 	}
 	return values, nil
@@ -129,16 +126,23 @@ func (d *dev) setDevVars(ctx context.Context, path string, b *bundle.Bundle) err
 		return err
 	}
 	b.Vars, b.JSON = maps.Clone(b.Vars), maps.Clone(b.JSON)
-	for name := range values {
+	for name, value := range values {
 		if _, given := d.vars[name]; given {
 			delete(values, name)
 			continue
 		}
 		delete(b.Vars, name)
 		delete(b.JSON, name)
-		if !slices.Contains(b.Secrets, name) {
+		b.Secrets = slices.DeleteFunc(slices.Clone(b.Secrets), func(s string) bool { return s == name })
+		if value != "" {
 			b.Secrets = append(b.Secrets, name)
+			continue
 		}
+		if b.Vars == nil {
+			b.Vars = map[string]string{}
+		}
+		b.Vars[name] = "" // a secret has a value
+		delete(values, name)
 	}
 	slices.Sort(b.Secrets)
 	return d.storeDevVars(ctx, b.Name, values)

@@ -20,6 +20,7 @@ func testBrowserMaps(t *testing.T, f *fleet) {
 	cipher.NewCBCEncrypter(block, []byte("fedcba9876543210")).CryptBlocks(encrypted, encrypted)
 	digest := sha256.Sum256([]byte("abc"))
 	require.Equal(t, map[string]any{
+		"nested": map[string]any{"a": map[string]any{"b": []any{"1", "2"}}}, "clean": "<b>bold</b><a>a</a>",
 		"status": 200.0, "client": "axios", "body": `{"a":1}`, "query": map[string]any{"q": []any{"x"}},
 		"missing": "AxiosError 404 none",
 		"digest":  hex.EncodeToString(digest[:]), "cipher": hex.EncodeToString(encrypted),

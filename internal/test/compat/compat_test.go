@@ -43,7 +43,7 @@ func TestPackages(t *testing.T) {
 		{"clients", testClients},
 		{"hashes", testHashes}, {"csv", testCSV}, {"markdown", testMarkdown}, {"preact", testPreact},
 		{"graphql", testGraphQL}, {"yoga", testYoga},
-		{"dates", testDates}, {"browser-maps", testBrowserMaps},
+		{"dates", testDates}, {"browser-maps", testBrowserMaps}, {"auth", testAuth},
 	} {
 		for _, mode := range []workers.Mode{workers.Pinned, workers.Persistent} {
 			t.Run(test.name+"/"+string(mode), func(t *testing.T) {

@@ -1,6 +1,8 @@
-// Packages whose package.json maps files of Node to those of browsers ("browser": {…}).
+// Packages whose package.json maps files of Node to those of browsers, or to nothing ("browser": {…}).
 import axios from "axios";
 import forge from "node-forge";
+import qs from "qs";
+import sanitize from "sanitize-html";
 
 export default {
   async task(event) {
@@ -11,6 +13,8 @@ export default {
     cipher.start({ iv: "fedcba9876543210" });
     cipher.update(forge.util.createBuffer("secret"));
     cipher.finish();
-    return { status, client: data.client, body: data.body, query: data.query, missing, digest, cipher: cipher.output.toHex() };
+    const nested = qs.parse(qs.stringify({ a: { b: ["1", "2"] } }));
+    const clean = sanitize('<b onclick="x()">bold</b><script>x()</script><a href="javascript:x()">a</a>');
+    return { nested, clean, status, client: data.client, body: data.body, query: data.query, missing, digest, cipher: cipher.output.toHex() };
   },
 };
