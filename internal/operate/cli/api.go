@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
@@ -47,6 +48,14 @@ func hint(err error, text string) error {
 
 // listsThem adds how to list the workers.
 func listsThem(err error) error { return hint(err, "'pinwheel workers ls' lists them") }
+
+// listsVersions adds how to list the versions of a worker, when that is what is not found.
+func listsVersions(err error, worker string) error {
+	if err != nil && strings.Contains(err.Error(), deploy.ErrNoVersion.Error()) {
+		return hint(err, "'pinwheel versions ls "+worker+"' lists them")
+	}
+	return listsThem(err)
+}
 
 // refuseOwner is the error of a command that needs the fleet's user, or nil.
 func (e *connection) refuseOwner(command string) error {
