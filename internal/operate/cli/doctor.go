@@ -67,7 +67,7 @@ func examine(ctx context.Context, cfg config.Config, version string, progress ti
 }
 
 func printLines(to *terminal.Terminal, lines []doctor.Line, asJSON bool) error {
-	encoder := json.NewEncoder(to.Out)
+	encoder, out := json.NewEncoder(to.Out), to.Colored()
 	for _, l := range lines {
 		if asJSON {
 			if err := encoder.Encode(l); err != nil {
@@ -75,9 +75,9 @@ func printLines(to *terminal.Terminal, lines []doctor.Line, asJSON bool) error {
 			}
 			continue
 		}
-		fmt.Fprintf(to.Out, "%-4s  %-12s  %s\n", l.Level, l.Check, l.Text)
+		fmt.Fprintf(out, "%-4s  %-12s  %s\n", l.Level, l.Check, l.Text)
 		if l.Do != "" {
-			fmt.Fprintf(to.Out, "%20s→ %s\n", "", l.Do)
+			fmt.Fprintf(out, "%20s→ %s\n", "", l.Do)
 		}
 	}
 	switch doctor.Worst(lines) {

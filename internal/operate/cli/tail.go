@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -78,7 +79,8 @@ func follow(ctx context.Context, e *env, r control.Tail, asJSON bool) error {
 	if e.isOwner() && r.Owner != e.cfg.Owner {
 		return fmt.Errorf("owner %q is not of owner %s (PINWHEEL_OWNER)", r.Owner, e.cfg.Owner)
 	}
-	show := func(entry *tail.Entry) error { return printEntry(e.Terminal, entry) }
+	out := e.Colored()
+	show := func(entry *tail.Entry) error { return printEntry(out, e.Terminal, entry) }
 	if asJSON {
 		lines := e.List(true)
 		show = func(entry *tail.Entry) error { return lines.Add(entry) }
@@ -114,7 +116,7 @@ func warnOfNobody(ctx context.Context, e *env, c *control.Client, r control.Tail
 }
 
 // printEntry prints one line of a tail.
-func printEntry(to *terminal.Terminal, l *tail.Entry) (err error) {
+func printEntry(out io.Writer, to *terminal.Terminal, l *tail.Entry) (err error) {
 	at, of := l.Time.Local().Format("15:04:05.000Z07:00"), l.Owner+"/"+l.Worker
 	switch l.Type {
 	case tail.TypeLog:
@@ -125,9 +127,9 @@ func printEntry(to *terminal.Terminal, l *tail.Entry) (err error) {
 		if l.Stack != "" {
 			text += "\n" + l.Stack
 		}
-		_, err = fmt.Fprintf(to.Out, "%s %-5s %s  %s\n", at, l.Level, of, continued(text))
+		_, err = fmt.Fprintf(out, "%s %-5s %s  %s\n", at, l.Level, of, continued(text))
 	case tail.TypeEvent:
-		_, err = fmt.Fprintf(to.Out, "%s event %s  %s  %s\n", at, of, l.Kind, continued(ended(l)))
+		_, err = fmt.Fprintf(out, "%s event %s  %s  %s\n", at, of, l.Kind, continued(ended(l)))
 	case tail.TypeLeftOut:
 		if l.Limited > 0 {
 			_, err = fmt.Fprintf(to.Err, "pinwheel: %s left out %s: more than %d in a second, or too long\n", l.Node, counted(int(l.Limited), "line"),
