@@ -250,7 +250,11 @@ func redeploy[Q any](ctx context.Context, e deploymentCommands, change control.E
 		if err != nil {
 			return listsVersions(err, of.Worker)
 		}
-		taken, err := c.Await(ctx, of.Worker, changed.Deployment)
+		var taken *control.Activation
+		err = e.During("waits until processes have "+of.Worker, func() (err error) {
+			taken, err = c.Await(ctx, of.Worker, changed.Deployment)
+			return err
+		})
 		if err != nil {
 			fmt.Fprintf(e.Err, "pinwheel: the deployment of %s is stored, but %v\n", of.Worker, err)
 		}

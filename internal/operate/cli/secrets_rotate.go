@@ -70,7 +70,11 @@ const mostRounds = 1000
 func (e secretCommands) rotateAll(ctx context.Context, client *control.Client, id string, asJSON bool) error {
 	rotated := 0
 	for range mostRounds {
-		r, err := rotateOnce(ctx, client, id)
+		var r control.Rotated
+		err := e.During(fmt.Sprintf("encrypts again, %d so far", rotated), func() (err error) {
+			r, err = rotateOnce(ctx, client, id)
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -124,3 +124,25 @@ func paintEnd(word, text string) string {
 	}
 	return text[:m[2]] + color + how + plain + text[m[3]:]
 }
+
+// headLine is the head of a table: words without lower case.
+var headLine = regexp.MustCompile(`^[A-Z][A-Z0-9/ ]{6,}$`)
+
+// alarming is what a line of a table ends with when someone should look at it.
+var alarming = regexp.MustCompile(`(does not answer|draining|parks|offline|do not answer: \S.*)$`)
+
+// paintTables colors a text of tables, as a Screen shows it: its first line, heads, and what is wrong.
+func paintTables(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		switch {
+		case i == 0:
+			lines[i] = bold + line + plain
+		case headLine.MatchString(line):
+			lines[i] = dim + line + plain
+		default:
+			lines[i] = alarming.ReplaceAllString(line, yellow+"$1"+plain)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
