@@ -49,10 +49,15 @@ func hint(err error, text string) error {
 // listsThem adds how to list the workers.
 func listsThem(err error) error { return hint(err, "'pinwheel workers ls' lists them") }
 
-// listsVersions adds how to list the versions of a worker, when that is what is not found.
+// listsVersions adds how to list the versions or the aliases of a worker, when one of these is what is not found.
 func listsVersions(err error, worker string) error {
-	if err != nil && strings.Contains(err.Error(), deploy.ErrNoVersion.Error()) {
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), deploy.ErrNoVersion.Error()):
 		return hint(err, "'pinwheel versions ls "+worker+"' lists them")
+	case strings.Contains(err.Error(), "there is no alias"):
+		return fmt.Errorf("%w; 'pinwheel alias ls %s' lists them", err, worker)
 	}
 	return listsThem(err)
 }

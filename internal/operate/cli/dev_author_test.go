@@ -54,8 +54,8 @@ func TestDevOfADirectoryOfAnAuthor(t *testing.T) {
 	send := []string{"send", "task", "dev/b", "--no-wait"}
 	require.Zero(t, MainWith(cfg, send, strings.NewReader(""), io.Discard, io.Discard))
 	out.shows(t, "  dead letter 1: ")
-	require.Regexp(t, `event dev/b  task  ✗ exception  \S+  event \d+, attempt 1  retry in \d+ ms\n`, out.String())
-	require.Regexp(t, `event dev/b  task  ✗ exception  \S+  event \d+, attempt 2  dead letter 1: PINWHEEL_NATS_URL=\S+ pinwheel dead show 1\n`,
+	require.Regexp(t, `event dev/b  task  ✗ exception  \S+  retry in \d+ ms  event \d+, attempt 1\n`, out.String())
+	require.Regexp(t, `event dev/b  task  ✗ exception  \S+  dead letter 1: PINWHEEL_NATS_URL=\S+ pinwheel dead show 1  event \d+, attempt 2\n`,
 		out.String())
 
 	before := strings.Count(out.String(), "is dev/a, version")

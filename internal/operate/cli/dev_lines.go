@@ -80,7 +80,7 @@ func (l *eventLines) Settled(s *lifecycle.Settlement) {
 	switch o := &s.Outcome; {
 	case line == "":
 	case o.Verdict == lifecycle.Retry:
-		line += "  retry in " + inTime(o.Delay)
+		line = saying(line, "retry in "+inTime(o.Delay))
 	case o.Verdict == lifecycle.Dead && o.Failure != nil:
 		subject := l.subjects.Dead(&s.Event.Event, o.Failure.Reason)
 		l.letters[subject], line = line, ""
@@ -121,7 +121,8 @@ func (l *eventLines) followDead(ctx context.Context, nc *nats.Conn) (jetstream.C
 	return letters.Consume(func(m jetstream.Msg) {
 		line := l.takeLetter(m.Subject())
 		if about, err := m.Metadata(); err == nil && line != "" {
-			line += fmt.Sprintf("  dead letter %d: %s %d", about.Sequence.Stream, l.show, about.Sequence.Stream)
+			n := about.Sequence.Stream
+			line = saying(line, fmt.Sprintf("dead letter %d: %s %d", n, l.show, n))
 		}
 		l.print(line)
 	})
@@ -144,6 +145,12 @@ func (l *eventLines) ending(most time.Duration) string {
 	}
 	return fmt.Sprintf("ending: waits for %s of %s, at most %s; another Ctrl-C ends at once", counted(n, "event"),
 		strings.Join(of, ", "), most)
+}
+
+// saying is the line of a failed attempt that says what becomes of the event, before which one it is.
+func saying(line, what string) string {
+	i := strings.LastIndex(line, "  event ")
+	return line[:i] + "  " + what + line[i:]
 }
 
 // inTime is how long something takes, for people.

@@ -122,6 +122,8 @@ func TestChangesAreFacts(t *testing.T) {
 		require.Contains(t, r.Err, "no such version", args)
 		require.Contains(t, r.Err, "; 'pinwheel versions ls acme/w' lists them\n", args)
 	}
+	require.Contains(t, f.Pinwheel("alias", "rm", "acme/w", "no").Err,
+		`there is no alias "no"; 'pinwheel alias ls acme/w' lists them`)
 	require.Contains(t, f.Pinwheel("promote", "acme/x", "1").Err, "'pinwheel workers ls' lists them")
 	versions := f.Pinwheel("versions", "ls", "acme/w").Out
 	require.Regexp(t, `\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d) `, versions, "a time has its zone")

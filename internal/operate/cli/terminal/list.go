@@ -108,8 +108,8 @@ const (
 	leastColumn    = 8
 )
 
-// fitted aligns rows in a line of so many characters. Long cells are cut, those of the widest columns first. If that is
-// not enough, each cell has a line.
+// fitted aligns rows in a line of so many characters. Long cells are cut: those of the last column, which often are
+// free text, and then those of the widest. If that is not enough, each cell has a line.
 func fitted(head []string, rows [][]string, columns int) string {
 	widths, total := make([]int, len(head)), 0
 	for _, row := range rows {
@@ -122,9 +122,9 @@ func fitted(head []string, rows [][]string, columns int) string {
 		total += w + betweenColumns
 	}
 	for total -= betweenColumns; total > columns; total-- {
-		widest := 0
+		widest := len(widths) - 1
 		for i, w := range widths {
-			if w > widths[widest] {
+			if w > widths[widest] && widths[len(widths)-1] <= leastColumn {
 				widest = i
 			}
 		}

@@ -34,3 +34,11 @@ func TestLongLinesAreWrapped(t *testing.T) {
 	require.Equal(t, "ok  one two\n    three-is-long\n    four", Wrapped("ok  one two three-is-long four", 13, 4))
 	require.Equal(t, "ok  one two", Wrapped("ok  one two", 0, 4))
 }
+
+func TestTimesAreCutAfterMessages(t *testing.T) {
+	t.Parallel()
+	text := fitted([]string{"FAILED", "MESSAGE"}, [][]string{{"2026-11-29 12:03:18Z", "no stock of that"}}, 34)
+	require.Equal(t, "2026-11-29 12:03:18Z  no stock of…\n", text)
+	text = fitted([]string{"FAILED", "MESSAGE"}, [][]string{{"2026-11-29 12:03:18Z", "no stock of that"}}, 22)
+	require.Equal(t, "2026-11-29 …  no stoc…\n", text)
+}
