@@ -203,7 +203,13 @@ func (d *dev) start(ctx context.Context, admin string) error {
 	}
 	defer dead.Stop()
 	d.fleet.Observe(d.lines)
-	defer context.AfterFunc(ctx, func() { fmt.Fprintln(d.out, d.lines.ending(d.fleet.Config().DrainTimeout)) })()
+	ending := sync.OnceFunc(func() { fmt.Fprintln(d.out, d.lines.ending(d.fleet.Config().DrainTimeout)) })
+	defer context.AfterFunc(ctx, ending)() // at once, also while something is deployed
+	defer func() {
+		if ctx.Err() != nil { // this may end before the other begins
+			ending()
+		}
+	}()
 	d.fleet.OnTick(func(owner, worker, schedule string, tick time.Time) {
 		fmt.Fprintf(d.out, "%s tick  %s/%s  schedule %s, %s\n", time.Now().Format("15:04:05.000"), owner, worker, schedule,
 			tick.UTC().Format(time.RFC3339))

@@ -104,6 +104,20 @@ func TestATakenPortNamesItsFlag(t *testing.T) {
 	}
 }
 
+// Also when nothing runs, the end is told.
+func TestDevSaysThatItEnds(t *testing.T) {
+	t.Parallel()
+	path := inFile(t, "w.js", "export default { task() {} }")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	out, done := &screen{}, make(chan error, 1)
+	go func() { done <- runDev(ctx, devConfig(t), zerolog.Nop(), out, []string{path}, nil) }()
+	out.shows(t, "is dev/w, version 1-")
+	cancel()
+	require.NoError(t, <-done)
+	require.Contains(t, out.String(), "ending: no event runs\n")
+}
+
 // inFile is the path of a new file.
 func inFile(t *testing.T, name, text string) string {
 	t.Helper()
