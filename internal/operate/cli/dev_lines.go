@@ -277,7 +277,7 @@ func (d *dev) printLine(m *nats.Msg) {
 	if l.Stack != "" {
 		text += "\n" + l.Stack
 	}
-	fmt.Fprintf(d.out, "%s %-5s %s/%s  %s\n", l.Time.Local().Format("15:04:05.000"), l.Level, l.Owner, l.Worker, text)
+	fmt.Fprintf(d.out, "%s %-5s %s/%s  %s\n", l.Time.Local().Format("15:04:05.000"), l.Level, l.Owner, l.Worker, continued(text))
 }
 
 func indent(s string) string {
