@@ -271,7 +271,7 @@ func SetAlias(alias, version string) Change {
 				return d, misfit("there is no alias %q", alias)
 			}
 			delete(d.Aliases, alias)
-			return d, nil
+			return saying(d, fmt.Sprintf("alias %s removed", alias)), nil
 		}
 		w, err := versionOf(in, version)
 		if err != nil {
@@ -284,8 +284,17 @@ func SetAlias(alias, version string) Change {
 			d.Aliases = map[string]string{}
 		}
 		d.Aliases[alias] = w.Version
-		return d, nil
+		return saying(d, fmt.Sprintf("alias %s is %s", alias, w.Version)), nil
 	}
+}
+
+// saying is a deployment whose message says what it changed: what was said of the one before is not about it. The steps
+// of a rollout that is under way keep what was said of the rollout.
+func saying(d workers.Deployment, text string) workers.Deployment {
+	if !d.Rollout.Running() {
+		d.By, d.Message = "", text
+	}
+	return d
 }
 
 // versionOf finds a version by its whole name, its number, or an alias.
@@ -298,7 +307,7 @@ func versionOf(in workers.Installation, version string) (*workers.Worker, error)
 			return w, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: there is no version %q, or no longer", ErrNotFound, version)
+	return nil, fmt.Errorf("%w: there is no version %q, or no longer", ErrNoVersion, version)
 }
 
 // conflicts says how long to wait when another change was faster.

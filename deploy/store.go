@@ -34,6 +34,16 @@ const Loaded = 10
 // ErrNotFound is the error when there is no such worker, or no such version of it.
 var ErrNotFound = errors.New("no such worker")
 
+// ErrNoVersion is the error when a worker has no such version. It is an ErrNotFound too.
+var ErrNoVersion error = noVersionError{}
+
+type noVersionError struct{}
+
+func (noVersionError) Error() string { return "no such version" }
+
+// Is reports whether target is ErrNotFound.
+func (noVersionError) Is(target error) bool { return target == ErrNotFound }
+
 // Config of a Store. The zero Config is usable.
 type Config struct {
 	// Bucket is the KV bucket of the records. Empty: DefaultBucket.
@@ -227,7 +237,7 @@ func noVersion(owner, name, version string) error {
 	if version == "" {
 		return fmt.Errorf("%w: %s/%s has no active version", ErrNotFound, owner, name)
 	}
-	return fmt.Errorf("%w: %s/%s has no version %q", ErrNotFound, owner, name, version)
+	return fmt.Errorf("%w: %s/%s has no version %q", ErrNoVersion, owner, name, version)
 }
 
 // decode reads an entry without the bundle, which is most of it: complete reads that. It logs and counts an entry that

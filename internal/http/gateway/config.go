@@ -33,6 +33,9 @@ type Config struct {
 	Certificates Certificates
 	// Messages has responses of failed events say why in full. It is for developers.
 	Messages bool
+	// Addresses are those of the workers, for the response to a request that no worker answers; nil = it has none. It is
+	// for developers.
+	Addresses func() []string
 	// Log has each request logged.
 	Log bool
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -180,7 +181,11 @@ func (x *exchange) refuse(no *refusal) {
 	if no.status == http.StatusUnauthorized {
 		h["WWW-Authenticate"] = []string{`Bearer realm="worker"`, `Basic realm="worker"`}
 	}
-	x.text(no.status, no.text)
+	text := no.text
+	if list := x.g.cfg.Addresses; no == notFound && list != nil {
+		text += "; these have one:\n" + strings.Join(list(), "\n")
+	}
+	x.text(no.status, text)
 }
 
 // fail answers with the failure of an event. Its message is for developers: it may have what the owner's code said.

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
@@ -47,6 +48,19 @@ func hint(err error, text string) error {
 
 // listsThem adds how to list the workers.
 func listsThem(err error) error { return hint(err, "'pinwheel workers ls' lists them") }
+
+// listsVersions adds how to list the versions or the aliases of a worker, when one of these is what is not found.
+func listsVersions(err error, worker string) error {
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), deploy.ErrNoVersion.Error()):
+		return hint(err, "'pinwheel versions ls "+worker+"' lists them")
+	case strings.Contains(err.Error(), "there is no alias"):
+		return fmt.Errorf("%w; 'pinwheel alias ls %s' lists them", err, worker)
+	}
+	return listsThem(err)
+}
 
 // refuseOwner is the error of a command that needs the fleet's user, or nil.
 func (e *connection) refuseOwner(command string) error {

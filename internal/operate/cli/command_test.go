@@ -56,7 +56,7 @@ func TestBadUsageExits2AndSaysWhatIsAllowed(t *testing.T) {
 		{[]string{"send", "fetch", "a/b", "--timeout", "x"}, `invalid argument "x" for "--timeout"`},
 		{[]string{"send", "task", "a/b", "--content-type", "a", "--header", "content-type=b"},
 			"--content-type and --header Content-Type: choose one"},
-		{[]string{"deploy"}, "accepts 1 arg(s), received 0"},
+		{[]string{"deploy"}, "requires at least 1 arg(s)"},
 		{[]string{"deploy", js}, "--owner is missing"},
 		{[]string{"deploy", js, "--owner", "a b"}, `--owner "a b": a name is`},
 		{[]string{"deploy", js, "--owner", "a", "--name", "x/y"}, `--name: worker "x/y": a name is`},

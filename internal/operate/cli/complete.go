@@ -3,12 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
@@ -184,4 +186,38 @@ func letters(ctx context.Context, c *control.Client, _ []string, begun string) (
 		}
 	}
 	return list, err
+}
+
+// sameAs are words that other programs have for names of commands here.
+var sameAs = map[string][]string{
+	"ls": {"list"}, "rm": {"remove", "delete", "del"}, "show": {"inspect", "describe"}, "set": {"add", "create"},
+}
+
+// didYouMean ends a message about a name that is unknown with those that are like it. before is written before each.
+func didYouMean(known []*cobra.Command, name, before string) string {
+	like := cobra.Command{SuggestionsMinimumDistance: 2} // distances are measured by the library
+	for _, k := range known {
+		if k.IsAvailableCommand() {
+			like.AddCommand(&cobra.Command{Use: k.Name(), SuggestFor: append(k.SuggestFor, sameAs[k.Name()]...),
+				Run: func(*cobra.Command, []string) {}})
+		}
+	}
+	found := slices.Compact(like.SuggestionsFor(name)) // the library names one twice that it finds in two ways
+	if len(found) == 0 {
+		return ""
+	}
+	return "; did you mean " + before + strings.Join(found, " or "+before) + "?"
+}
+
+// flagWithHint names the flags that are like one that c does not have.
+func flagWithHint(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return err
+	}
+	var known []*cobra.Command
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		known = append(known, &cobra.Command{Use: f.Name, Hidden: f.Hidden, Run: func(*cobra.Command, []string) {}})
+	})
+	return fmt.Errorf("%w%s", err, didYouMean(known, unknown.GetSpecifiedName(), "--"))
 }

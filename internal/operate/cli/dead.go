@@ -93,11 +93,11 @@ func (e deadCommands) replay() *cobra.Command {
 			return err
 		}
 		return e.withFleet(ctx, func(c *control.Client) error {
-			if ed.editor {
-				if len(r.IDs) != 1 {
-					return usage("--editor edits one letter: name its id")
-				}
-				if edit.Body, err = e.editedBody(ctx, c, r.IDs[0]); err != nil {
+			if ed.editor && len(r.IDs) != 1 {
+				return usage("--editor edits one letter: name its id")
+			}
+			if ed.editor || edit.Body != nil && len(r.IDs) == 1 {
+				if edit.Body, err = e.newBody(ctx, c, r.IDs[0], edit.Body, ed.anyBody); err != nil {
 					return err
 				}
 			}

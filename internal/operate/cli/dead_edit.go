@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
 // editing holds the flags that change a letter.
@@ -20,6 +23,7 @@ type editing struct {
 	data, file, patch string
 	set, remove       []string
 	editor            bool
+	anyBody           bool
 }
 
 func (ed *editing) flags(c *cobra.Command) {
@@ -30,6 +34,7 @@ func (ed *editing) flags(c *cobra.Command) {
 	f.StringArrayVar(&ed.set, "set-header", nil, "`NAME=VALUE`: header to replace; may be repeated")
 	f.StringArrayVar(&ed.remove, "remove-header", nil, "`NAME` of a header to leave out; may be repeated")
 	f.BoolVar(&ed.editor, "editor", false, "edit the body of one letter with VISUAL or EDITOR")
+	f.BoolVar(&ed.anyBody, "any-body", false, "also when a body that was JSON becomes one that is none")
 }
 
 // edit reads the flags. Its error is a usage error.
@@ -77,6 +82,7 @@ func (ed *editing) edit(c *cobra.Command, stdin io.Reader) (edit events.Edit, er
 func (e deadCommands) edit() *cobra.Command {
 	var ed editing
 	var c *cobra.Command
+	asJSON := false
 	c = e.command(cobra.Command{
 		Use: "edit ID", Short: "Change the body or headers of a dead letter", Args: cobra.ExactArgs(1),
 		Long: "Changes a dead letter, so that a replay runs the changed event. The letter is stored again and gets another id. Its history and\n" +
@@ -92,8 +98,8 @@ func (e deadCommands) edit() *cobra.Command {
 			return err
 		}
 		return e.withFleet(ctx, func(c *control.Client) error {
-			if ed.editor || edit.Empty() {
-				if edit.Body, err = e.editedBody(ctx, c, ids[0]); err != nil {
+			if ed.editor || edit.Empty() || edit.Body != nil {
+				if edit.Body, err = e.newBody(ctx, c, ids[0], edit.Body, ed.anyBody); err != nil {
 					return err
 				}
 			}
@@ -103,14 +109,15 @@ func (e deadCommands) edit() *cobra.Command {
 			case err != nil:
 				return listsLetters(err)
 			case changed.Was == changed.ID:
-				err = e.Say("%d stays as it is: nothing was changed", changed.ID)
+				err = e.tell(asJSON, changed, "%d stays as it is: nothing was changed", changed.ID)
 			default:
-				err = e.Say("%d is %d now", changed.Was, changed.ID)
+				err = e.tell(asJSON, changed, "%d is %d now", changed.Was, changed.ID)
 			}
 			return err
 		})
 	})
 	ed.flags(c)
+	jsonFlag(c, &asJSON)
 	return c
 }
 
@@ -119,8 +126,10 @@ func editRequest(d events.Edit) control.Edit {
 	return control.Edit{BodyBase64: d.Body, Patch: d.Patch, SetHeaders: d.Set, RemoveHeaders: d.Remove}
 }
 
-// editedBody lets the user change the body of a letter in an editor.
-func (e deadCommands) editedBody(ctx context.Context, c *control.Client, id uint64) ([]byte, error) {
+// newBody is the new body of a letter: given, or what the user makes of the one before in an editor. A body that was
+// JSON stays JSON, unless anyBody.
+func (e deadCommands) newBody(ctx context.Context, c *control.Client, id uint64, given []byte,
+	anyBody bool) ([]byte, error) {
 	j, err := control.WholeLetter(ctx, c, id)
 	if err != nil {
 		return nil, listsLetters(err)
@@ -129,9 +138,41 @@ func (e deadCommands) editedBody(ctx context.Context, c *control.Client, id uint
 	if err != nil {
 		return nil, err
 	}
-	body, err := e.Edit(ctx, l.Body)
-	if errors.Is(err, terminal.ErrNoEditor) {
-		return nil, usage("%w", err)
+	mayBeAny := anyBody || !json.Valid(l.Body)
+	if given != nil {
+		if fault := jsonFault(given); fault != "" && !mayBeAny {
+			return nil, usage("the body of %d is JSON, and the new one is not: %s; --any-body stores it", id, fault)
+		}
+		return given, nil
 	}
-	return body, err
+	for text := l.Body; ; {
+		text, err = e.Edit(ctx, text)
+		if errors.Is(err, terminal.ErrNoEditor) {
+			return nil, usage("%w", err)
+		}
+		fault := jsonFault(text)
+		if err != nil || mayBeAny || fault == "" {
+			return text, err
+		}
+		fault = fmt.Sprintf("the body of %d is JSON, and the edited one is not: %s", id, fault)
+		if !config.IsTerminal(e.In) || !e.Asks(fault+". Edit it again?") {
+			return nil, fmt.Errorf("%s; nothing is changed, and --any-body stores it", fault)
+		}
+	}
+}
+
+// jsonFault says why data is no JSON, and where; "" = it is.
+func jsonFault(data []byte) string {
+	var any json.RawMessage
+	err := json.Unmarshal(data, &any)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		return ""
+	case !errors.As(err, &syntax):
+		return err.Error()
+	}
+	before := data[:max(0, min(int(syntax.Offset)-1, len(data)))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	return fmt.Sprintf("%v in line %d, column %d", err, line, len(before)-bytes.LastIndexByte(before, '\n'))
 }

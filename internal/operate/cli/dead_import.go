@@ -17,7 +17,8 @@ import (
 )
 
 func (e deadCommands) importing() *cobra.Command {
-	return e.command(cobra.Command{
+	asJSON := false
+	c := e.command(cobra.Command{
 		Use: "import [FILE]", Short: "Store exported dead letters again", Args: cobra.MaximumNArgs(1),
 		Long: "Stores the letters of an export, from stdin without FILE, except those that are there already. You can run it again after an\n" +
 			"interruption. A letter that was replayed or removed meanwhile comes back.",
@@ -32,8 +33,10 @@ func (e deadCommands) importing() *cobra.Command {
 			defer func() { _ = f.Close() }()
 			in = f
 		}
-		return e.importFrom(ctx, in)
+		return e.importFrom(ctx, in, asJSON)
 	})
+	jsonFlag(c, &asJSON)
+	return c
 }
 
 // A body of letters is sent when it has this many letters or bytes. One letter may have more bytes.
@@ -55,7 +58,7 @@ type importing struct {
 }
 
 // importFrom stores the letters of in. The fleet's user restores them as they were; an owner has them checked.
-func (e deadCommands) importFrom(ctx context.Context, in io.Reader) error {
+func (e deadCommands) importFrom(ctx context.Context, in io.Reader, asJSON bool) error {
 	i := &importing{owner: e.cfg.Owner}
 	err := e.withFleet(ctx, func(c *control.Client) (err error) {
 		if c.Restores() {
@@ -69,11 +72,12 @@ func (e deadCommands) importFrom(ctx context.Context, in io.Reader) error {
 		i.c = c
 		return i.all(ctx, in)
 	})
-	fmt.Fprintf(e.Out, "%d imported, %d were there already\n", i.t.Stored, i.t.There)
+	told := e.tell(asJSON, map[string]any{"imported": i.t.Stored, "there": i.t.There, "line": i.t.Line},
+		"%d imported, %d were there already", i.t.Stored, i.t.There)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w after line %d; the same command goes on with the others", ctx.Err(), i.t.Line)
 	}
-	return err
+	return errors.Join(err, told)
 }
 
 // all sends the letters of in. Those before a line that is no letter of the owner are stored.

@@ -101,8 +101,8 @@ func TestReplayForWhatIsNotThereIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.NC.Flush())
 	for to, want := range map[string]string{
-		"orders@99": `dead letter 1 is not replayed: no such worker: acme/orders has no version 99; it has 1-`,
-		"@99":       `dead letter 1 is not replayed: no such worker: acme/orders has no version 99; it has 1-`,
+		"orders@99": `dead letter 1 is not replayed: no such version: acme/orders has no version 99; it has 1-`,
+		"@99":       `dead letter 1 is not replayed: no such version: acme/orders has no version 99; it has 1-`,
 		"ordres":    `dead letter 1 is not replayed: no such worker: acme/ordres; 'pinwheel workers ls --owner acme' lists those there are`,
 	} {
 		for _, more := range []string{"--force", "--dry-run"} {

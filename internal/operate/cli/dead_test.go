@@ -69,7 +69,7 @@ func TestDeadLetterIsShownMendedAndReplayed(t *testing.T) {
 	f := fleettest.Start(t)
 	require.Equal(t, "ID  FAILED  WORKER  KIND  REASON  ATTEMPTS  REPLAYS  MESSAGE\n", f.Pinwheel("dead", "ls").Out)
 	path := makeDeadLetters(t, f, "7")
-	require.Regexp(t, `\n1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +acme/orders +task +exception +2 +0 +TypeError: no prices for 7\n$`, f.Pinwheel("dead", "ls").Out)
+	require.Regexp(t, `\n1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S+ +acme/orders +task +exception +2 +0 +TypeError: no prices for 7\n$`, f.Pinwheel("dead", "ls").Out)
 
 	r := f.Pinwheel("dead", "show", "1")
 	require.Zero(t, r.Code, r.Err)

@@ -34,7 +34,7 @@ func (e deployer) root() *cobra.Command {
 	var share deployFlags
 	var install bool
 	c := e.command(cobra.Command{
-		Use: "deploy PATH --owner OWNER", Short: "Make a source file or a directory the active version of a worker", Args: cobra.ExactArgs(1),
+		Use: "deploy PATH… --owner OWNER", Short: "Make source files or directories the active versions of workers", Args: cobra.MinimumNArgs(1),
 		Long: "Bundles the JavaScript or TypeScript file with everything it imports, loads it in an isolate to check that it works, and stores\n" +
 			"it. Every process of the fleet activates it at once; --percent, --gradual and --upload-only give it a share, or none.\n" +
 			"NAME.pinwheel.json next to the file sets limits, retries and more.\n\n" +
@@ -43,23 +43,27 @@ func (e deployer) root() *cobra.Command {
 			"src/index.js. What a manifest says and Pinwheel cannot keep is refused.\n\n" +
 			"Files are read from the project only: the nearest directory from the file or the directory upwards with a package.json, or the\n" +
 			"root of its workspaces, and node_modules above that. With --root, files are read from the named directories only.\n\n" +
+			"With several paths all are bundled before the first is deployed. They are deployed in their order; if one is refused, those after\n" +
+			"it are not deployed, and the command says which these are.\n\n" +
 			"With PINWHEEL_OWNER set, this command bundles and the fleet does the rest: the user is this owner's, and --owner is not needed.",
 		Example: "  pinwheel deploy examples/webhook.js --owner acme --var GREETING=hello --queue JOBS=webhook\n" +
-			"  pinwheel deploy shop --owner acme --install",
+			"  pinwheel deploy shop --owner acme --install\n" +
+			"  pinwheel deploy shop orders mail.ts --owner acme",
 	}, func(ctx context.Context, args []string) (err error) {
-		req.Path = args[0]
 		if err := e.ownerOf(&req); err != nil {
 			return err
 		}
-		if err := checkDeploy(req); err != nil {
+		if err := checkDeploy(req, args); err != nil {
 			return err
 		}
 		if install {
 			if len(req.Roots) > 0 {
 				return usage("--install does not go with --root: a package manager reads more of this machine than these directories")
 			}
-			if err := installPackages(ctx, req.Path, e.Err); err != nil {
-				return err
+			for _, path := range args {
+				if err := installPackages(ctx, path, e.Err); err != nil {
+					return err
+				}
 			}
 		}
 		if req.Vars, err = pairs("--var", vars); err != nil {
@@ -71,7 +75,7 @@ func (e deployer) root() *cobra.Command {
 		if err = share.complete(&req); err != nil {
 			return err
 		}
-		return e.deploy(ctx, req, share)
+		return e.deployAll(ctx, req, share, args)
 	})
 	c.Flags().StringArrayVar(&req.Plain, "plain", nil, "`NAME` of a --var that looks like a secret and is none; may be repeated")
 	f := c.Flags()
@@ -112,7 +116,7 @@ func checkVars(vars map[string]string, plain []string) error {
 }
 
 // checkDeploy checks the command line before anything is done.
-func checkDeploy(req deploy.Request) error {
+func checkDeploy(req deploy.Request, paths []string) error {
 	if req.Owner == "" {
 		return usage("--owner is missing: it says whose worker this is")
 	}
@@ -123,8 +127,16 @@ func checkDeploy(req deploy.Request) error {
 		if err := events.CheckName("worker", req.Name); err != nil {
 			return usage("--name: %w", err)
 		}
+		if len(paths) > 1 {
+			return usage("--name is for one worker, and these are %d: give them names in their manifests", len(paths))
+		}
 	}
-	return checkPath(req.Path)
+	for _, path := range paths {
+		if err := checkPath(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkPath refuses what can be no worker because of what it is.
@@ -150,26 +162,53 @@ func timeFor(b *bundle.Bundle) time.Duration {
 	return deployTimeout + time.Duration(b.Files.Total>>20)*time.Second
 }
 
-func (e deployer) deploy(ctx context.Context, req deploy.Request, share deployFlags) error {
-	all := ctx
-	b, err := bundle.Build(ctx, req.Path, req.Roots...)
+// deployAll bundles what is at paths, and deploys one after the other.
+func (e deployer) deployAll(ctx context.Context, req deploy.Request, share deployFlags, paths []string) error {
+	list, of := make([]deploy.Request, len(paths)), map[string]string{}
+	for i, path := range paths {
+		list[i] = req
+		list[i].Path = path
+		if err := e.bundle(ctx, &list[i]); err != nil {
+			return err
+		}
+		if other, twice := of[list[i].Name]; twice {
+			return usage("%w", duplicateError(other, path, list[i].Name))
+		}
+		of[list[i].Name] = path
+	}
+	return e.withFleet(ctx, func(c *control.Client) error {
+		for i, one := range list {
+			limited, cancel := context.WithTimeout(ctx, timeFor(one.Bundle))
+			err := e.send(ctx, limited, c, one, share)
+			cancel()
+			if err != nil {
+				if left := paths[i+1:]; len(left) > 0 {
+					fmt.Fprintf(e.Err, "pinwheel: not deployed: %s\n", strings.Join(left, ", "))
+				}
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// bundle bundles what is at the path of a request, and names it.
+func (e deployer) bundle(ctx context.Context, req *deploy.Request) error {
+	err := e.During("bundles "+req.Path, func() (err error) {
+		req.Bundle, err = bundle.Build(ctx, req.Path, req.Roots...)
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return usage("%s: no such file", req.Path)
 	}
 	if err != nil {
 		return e.refused(req.Path, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeFor(b))
-	defer cancel()
-	printWarnings(e.Err, b)
-	if err := checkVars(req.Vars, slices.Concat(b.Plain, req.Plain)); err != nil {
+	printWarnings(e.Err, req.Bundle)
+	if err := checkVars(req.Vars, slices.Concat(req.Bundle.Plain, req.Plain)); err != nil {
 		return err
 	}
-	req.Bundle = b
-	if err := nameIt(&req); err != nil {
-		return err
-	}
-	return e.withFleet(all, func(c *control.Client) error { return e.send(all, ctx, c, req, share) })
+	return nameIt(req)
 }
 
 // send has the fleet check and store what this command has bundled. all is the context of the whole command, and ctx
@@ -186,7 +225,12 @@ func (e deployer) send(all, ctx context.Context, c *control.Client, req deploy.R
 		}
 		defer up.close()
 	}
-	d, files, err := deployWithFiles(ctx, c, up.Client, req)
+	var d control.DeployedVersion
+	var files control.StoredFiles
+	err = e.During(fmt.Sprintf("deploys %s/%s", req.Owner, req.Name), func() (err error) {
+		d, files, err = deployWithFiles(ctx, c, up.Client, req)
+		return err
+	})
 	if err != nil {
 		return e.refused(req.Bundle.Source, placed(req, err))
 	}

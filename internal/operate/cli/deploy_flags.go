@@ -148,7 +148,11 @@ func (e deployer) tellDeployed(ctx context.Context, c *control.Client, d control
 	case share.uploadOnly:
 		return e.Say("unchanged %s; it is stored already", name)
 	}
-	taken, err := c.Await(ctx, d.Worker, d.Deployment)
+	var taken *control.Activation
+	err := e.During("waits until processes have "+d.Worker, func() (err error) {
+		taken, err = c.Await(ctx, d.Worker, d.Deployment)
+		return err
+	})
 	if err != nil {
 		fmt.Fprintf(e.Err, "pinwheel: %s is stored, but %v\n", d.Worker, err)
 	}

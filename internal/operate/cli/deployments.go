@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -44,8 +46,9 @@ func (e deploymentCommands) ls() *cobra.Command {
 				slices.Reverse(d.Deployments)
 			}
 			p := e.List(asJSON, "NUMBER", "VERSIONS", "AT", "BY", "MESSAGE")
-			for _, d := range d.Deployments {
-				err = cmp.Or(err, p.Add(d, d.Number, splitText(d), stamped(d.At), d.By, noteText(d)))
+			for i, one := range d.Deployments {
+				note := noteText(d.Deployments, i, asJSON)
+				err = cmp.Or(err, p.Add(one, one.Number, splitText(one), stamped(one.At), one.By, note))
 			}
 			return errors.Join(err, p.End())
 		})
@@ -66,11 +69,18 @@ func splitText(d workers.Deployment) string {
 	return strings.Join(parts, ", ")
 }
 
-// noteText is the message of a deployment, and how its rollout stands.
-func noteText(d workers.Deployment) string {
+// noteText is the message of one of several deployments, and what became of its rollout by it. A deployment after a
+// rollout, as of an alias, keeps what that was. oldestFirst says how they are sorted.
+func noteText(all []workers.Deployment, i int, oldestFirst bool) string {
+	d, before := all[i], i+1
+	if oldestFirst {
+		before = i - 1
+	}
 	r := d.Rollout
 	switch {
 	case r == nil:
+		return d.Message
+	case before >= 0 && before < len(all) && reflect.DeepEqual(all[before].Rollout, r):
 		return d.Message
 	case r.State == workers.RolloutRunning:
 		return strings.TrimSpace(fmt.Sprintf("%s [step %d of %d]", d.Message, r.Step+1, len(r.Steps)))
@@ -159,7 +169,41 @@ func (e deploymentCommands) rollback() *cobra.Command {
 func (e deploymentCommands) alias() *cobra.Command {
 	return group(cobra.Command{
 		Use: "alias", Short: "Name versions, so that events can ask for them by that name", Example: "  pinwheel alias set acme/webhook staging 13",
-	}, e.setAlias(), e.removeAlias())
+	}, e.listAliases(), e.setAlias(), e.removeAlias())
+}
+
+func (e deploymentCommands) listAliases() *cobra.Command {
+	asJSON := false
+	c := e.command(cobra.Command{
+		Use: "ls OWNER/WORKER", Short: "List the aliases of a worker", Args: cobra.ExactArgs(1),
+		Example: "  pinwheel alias ls acme/webhook",
+	}, func(ctx context.Context, args []string) error {
+		name, err := target(args[0])
+		if err != nil {
+			return err
+		}
+		return e.withFleet(ctx, func(c *control.Client) error {
+			found, err := control.Ask(ctx, c, control.VersionsList, name)
+			if err != nil {
+				return listsThem(err)
+			}
+			return e.printAliases(found.Deployment, asJSON)
+		})
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return c
+}
+
+func (e deploymentCommands) printAliases(d workers.Deployment, asJSON bool) (err error) {
+	p := e.List(asJSON, "ALIAS", "VERSION")
+	for _, alias := range slices.Sorted(maps.Keys(d.Aliases)) {
+		one := struct {
+			Alias   string `json:"alias"`
+			Version string `json:"version"`
+		}{alias, d.Aliases[alias]}
+		err = cmp.Or(err, p.Add(one, one.Alias, one.Version))
+	}
+	return errors.Join(err, p.End())
 }
 
 func (e deploymentCommands) setAlias() *cobra.Command {
@@ -204,9 +248,13 @@ func redeploy[Q any](ctx context.Context, e deploymentCommands, change control.E
 	return e.withFleet(ctx, func(c *control.Client) error {
 		changed, err := control.Ask(ctx, c, change, r)
 		if err != nil {
-			return listsThem(err)
+			return listsVersions(err, of.Worker)
 		}
-		taken, err := c.Await(ctx, of.Worker, changed.Deployment)
+		var taken *control.Activation
+		err = e.During("waits until processes have "+of.Worker, func() (err error) {
+			taken, err = c.Await(ctx, of.Worker, changed.Deployment)
+			return err
+		})
 		if err != nil {
 			fmt.Fprintf(e.Err, "pinwheel: the deployment of %s is stored, but %v\n", of.Worker, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,11 +13,9 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -26,6 +23,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/fleet"
@@ -43,7 +41,7 @@ func newDevCommand(e *env) *cobra.Command {
 		Use: "dev PATH…", Short: "Run workers on this machine, and deploy them again when they are saved", Args: cobra.MinimumNArgs(1),
 		Long: "Runs a fleet with its own NATS (data in PINWHEEL_DATA, by default .pinwheel) and deploys the given files and\n" +
 			"directories as workers of the owner dev. A directory with a manifest is one worker, as for 'pinwheel deploy'. Of other\n" +
-			"directories, each .js and .ts file is a worker. A saved file is deployed again, and a deleted one stops running. Prints a\n" +
+			"directories, each .js and .ts file with a handler is a worker, but for tests. A saved file is deployed again, and a deleted one stops running. Prints a\n" +
 			"line for each event, and the workers' console output.\n\n" +
 			"The values in .dev.vars beside a source, or in a worker's directory, are secrets of the worker; without that file, those in\n" +
 			".env and .env.local.",
@@ -75,7 +73,7 @@ func newDevCommand(e *env) *cobra.Command {
 		if cfg.LogLevel == "info" {
 			log = log.Level(zerolog.WarnLevel)
 		}
-		return runDev(ctx, cfg, log, &lockedWriter{w: e.Out}, paths, given, roots...)
+		return runDev(ctx, cfg, log, &lockedWriter{w: e.Colored()}, paths, given, roots...)
 	})
 	c.Flags().StringArrayVar(&vars, "var", nil, "`NAME=VALUE`: env.NAME is the string VALUE in all of them; may be repeated")
 	c.Flags().StringArrayVar(&plain, "plain", nil, "`NAME` of a --var that looks like a secret and is none; may be repeated")
@@ -131,6 +129,7 @@ type dev struct {
 	shown     map[string]*workers.Worker   // the active version of each source
 	broken    map[string]bool              // sources whose last deploy printed an error
 	console   *besideFleet
+	lines     *eventLines
 	secrets   *deploy.Secrets
 	recipient string // secrets are encrypted to this one
 }
@@ -169,7 +168,7 @@ func runDev(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.W
 		}
 	})
 	cancel(nil)
-	if err = d.console.close(err); err != nil {
+	if err = d.console.close(portTaken(err, cfg.HTTPAddr)); err != nil {
 		return err
 	}
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
@@ -196,8 +195,21 @@ func (d *dev) start(ctx context.Context, admin string) error {
 		return err
 	}
 	defer func() { _ = logs.Unsubscribe() }()
-	d.fleet.Observe(&eventLines{out: d.out})
-	defer context.AfterFunc(ctx, d.tellDrain)()
+	d.lines = &eventLines{out: d.out, subjects: d.subjects(), show: d.command("dead show"),
+		failed: map[*lifecycle.Delivery]string{}, letters: map[string]string{}, running: map[string]int{}}
+	dead, err := d.lines.followDead(ctx, d.fleet.Conn())
+	if err != nil {
+		return err
+	}
+	defer dead.Stop()
+	d.fleet.Observe(d.lines)
+	ending := sync.OnceFunc(func() { fmt.Fprintln(d.out, d.lines.ending(d.fleet.Config().DrainTimeout)) })
+	defer context.AfterFunc(ctx, ending)() // at once, also while something is deployed
+	defer func() {
+		if ctx.Err() != nil { // this may end before the other begins
+			ending()
+		}
+	}()
 	d.fleet.OnTick(func(owner, worker, schedule string, tick time.Time) {
 		fmt.Fprintf(d.out, "%s tick  %s/%s  schedule %s, %s\n", time.Now().Format("15:04:05.000"), owner, worker, schedule,
 			tick.UTC().Format(time.RFC3339))
@@ -245,13 +257,6 @@ func (d *dev) grantHosts(ctx context.Context) error {
 
 func (d *dev) subjects() events.Subjects { return events.Subjects(d.fleet.Config().Prefix) }
 
-// tellDrain prints which events still run when the user ends the command.
-func (d *dev) tellDrain() {
-	if n := d.fleet.Stats().Dispatch.Running; n > 0 {
-		fmt.Fprintf(d.out, "ending: waits for %s, at most %s; another Ctrl-C ends at once\n", counted(n, "event"), d.fleet.Config().DrainTimeout)
-	}
-}
-
 // goneAfter is how long a source must be missing before its worker is removed. Editors that save by renaming remove the
 // file for a moment.
 const goneAfter = 300 * time.Millisecond
@@ -259,8 +264,9 @@ const goneAfter = 300 * time.Millisecond
 // removeGone removes the workers whose sources were deleted.
 func (d *dev) removeGone(ctx context.Context) {
 	gone := func() (list []string) {
+		sources := d.sources()
 		for p := range d.shown {
-			if !exists(p) {
+			if !exists(p) || !slices.Contains(sources, p) {
 				list = append(list, p)
 			}
 		}
@@ -275,7 +281,11 @@ func (d *dev) removeGone(ctx context.Context) {
 	case <-time.After(goneAfter):
 	}
 	for _, p := range gone() {
-		if d.remove(ctx, p+" is gone", d.shown[p]) {
+		why := p + " is gone"
+		if exists(p) {
+			why = p + " has no handler any more"
+		}
+		if d.remove(ctx, why, d.shown[p]) {
 			delete(d.shown, p)
 			delete(d.inputs, p)
 		}
@@ -301,8 +311,7 @@ func exists(path string) bool {
 func (d *dev) deploy(ctx context.Context, path string) {
 	bundle, w, changed, err := d.deployed(ctx, path)
 	if err != nil {
-		d.broken[path] = true
-		fmt.Fprintf(d.out, "✗ %s\n%s\n", path, indent(err.Error()))
+		d.refused(path, err)
 		return
 	}
 	before := d.shown[path]
@@ -323,6 +332,7 @@ func (d *dev) deploy(ctx context.Context, path string) {
 
 func (d *dev) deployed(ctx context.Context, path string) (b *bundle.Bundle, w *workers.Worker, stored bool, err error) {
 	if b, err = bundle.Build(ctx, path, d.roots...); err != nil {
+		d.inputs[path] = append(d.inputs[path], missingFiles(err)...)
 		return nil, nil, false, err
 	}
 	d.inputs[path] = b.Inputs
@@ -340,61 +350,4 @@ func (d *dev) deployed(ctx context.Context, path string) (b *bundle.Bundle, w *w
 		Policy: workers.Policy{Hosts: []string{workers.AnyHost}},
 	}, d.check)
 	return b, done.Worker, done.Stored || done.Changed, err
-}
-
-// show prints how to call the worker.
-func (d *dev) show(w *workers.Worker) {
-	for _, s := range w.Schedules {
-		fmt.Fprintf(d.out, "    ticks by itself: %s\n", scheduleText(s))
-	}
-	port := ""
-	if p := d.fleet.Config().NatsPort; d.fleet.Embeds() && p != 4222 {
-		port = fmt.Sprintf("PINWHEEL_NATS_URL=%s ", d.fleet.URL())
-	}
-	if at := d.fleet.HTTPAddr(); at != "" && w.HTTP.On() &&
-		(w.Assets != nil || slices.Contains(w.Handlers, events.Fetch)) {
-		fmt.Fprintf(d.out, "    %s\n", d.webAddress(at, w))
-	}
-	for _, k := range w.Handlers {
-		fmt.Fprintf(d.out, "    %spinwheel send %s %s --data '{}'\n", port, k, w.Target())
-		fmt.Fprintf(d.out, "    nats req -s %s %s '{}'\n", d.fleet.URL(), d.subjects().Call(k, w.Owner, w.Name))
-	}
-}
-
-// webAddress is where a browser finds a worker. Pages with files have a host of their own, because their links often
-// begin with /.
-func (d *dev) webAddress(at string, w *workers.Worker) string {
-	cfg, scheme := d.fleet.Config(), "http"
-	if cfg.HTTPCert != "" {
-		scheme = "https"
-	}
-	base := "/"
-	if w.HTTP != nil {
-		base = w.HTTP.Base + "/"
-	}
-	_, port, err := net.SplitHostPort(at)
-	if w.Assets == nil || cfg.HTTPDomain == "" || err != nil {
-		return fmt.Sprintf("%s://%s/%s%s", scheme, at, w.Name, base)
-	}
-	return fmt.Sprintf("%s://%s--%s.%s:%s%s", scheme, w.Name, w.Owner, cfg.HTTPDomain, port, base)
-}
-
-// printLine prints a log line of a worker.
-func (d *dev) printLine(m *nats.Msg) {
-	var l events.LogLine
-	if json.Unmarshal(m.Data, &l) != nil {
-		return
-	}
-	text := l.Text
-	if l.EventID != "" {
-		text += fmt.Sprintf("  (event %s, attempt %d)", l.EventID, l.Attempt)
-	}
-	if l.Stack != "" {
-		text += "\n" + l.Stack
-	}
-	fmt.Fprintf(d.out, "%s %-5s %s/%s  %s\n", l.Time.Format("15:04:05.000"), l.Level, l.Owner, l.Worker, text)
-}
-
-func indent(s string) string {
-	return "    " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n    ")
 }

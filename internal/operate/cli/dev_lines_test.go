@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"testing"
 	"time"
 
@@ -17,13 +16,11 @@ func TestLineOfABatch(t *testing.T) {
 	t.Parallel()
 	line := func(end *lifecycle.End) string {
 		e := &lifecycle.Delivery{Event: events.Event{Owner: "dev", Worker: "w", Kind: events.Task, ID: "1"}}
-		var out bytes.Buffer
-		eventLine(&out, &lifecycle.Report{
+		return eventLine(&lifecycle.Report{
 			Attempt: &lifecycle.Attempt{Event: e, Batch: []*lifecycle.Delivery{e, e, e}, Worker: &workers.Worker{},
 				Start: time.Now()},
 			End: end,
 		})
-		return out.String()
 	}
 	require.Empty(t, line(nil))
 	require.Contains(t, line(&lifecycle.End{Started: true}), "batch dev/w  3 events  ✓ 3  ")
@@ -45,12 +42,11 @@ func TestBatchesOfAWorker(t *testing.T) {
 
 func TestLineOfAServiceCall(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
 	e := &lifecycle.Delivery{Event: events.Event{Owner: "dev", Worker: "auth", Kind: events.Fetch, ID: "call-1"},
 		Service: &events.ServiceCall{Method: "check"}}
-	eventLine(&out, &lifecycle.Report{
+	line := eventLine(&lifecycle.Report{
 		Attempt: &lifecycle.Attempt{Event: e, Worker: &workers.Worker{}, Start: time.Now(), Number: 1},
 		Reply:   &events.Reply{Status: 200}, End: &lifecycle.End{Started: true},
 	})
-	require.Contains(t, out.String(), "event dev/auth  check()  200  ")
+	require.Contains(t, line, "event dev/auth  check()  200  ")
 }

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
@@ -77,7 +80,7 @@ func (d *dev) sources() []string {
 			continue // it may be missing while it is being renamed
 		}
 		for _, e := range entries {
-			if p := filepath.Join(dir, e.Name()); e.Type().IsRegular() && bundle.IsSource(p) && !slices.Contains(list, p) {
+			if p := filepath.Join(dir, e.Name()); e.Type().IsRegular() && mayBeWorker(p) && !slices.Contains(list, p) {
 				list = append(list, p)
 			}
 		}
@@ -85,12 +88,80 @@ func (d *dev) sources() []string {
 	return list
 }
 
+// test is the name of a source that is a test, or the configuration of a tool.
+var test = regexp.MustCompile(`\.(test|spec|config)\.[^.]+$`)
+
+// Sources with exports of which none can be a handler only help others.
+var (
+	exports  = regexp.MustCompile(`(?m)^\s*export\b`)
+	handlers = regexp.MustCompile(`\bdefault\b|\baddEventListener\b|\bexport\s*\*`)
+)
+
+// mayBeWorker reports whether a file of a directory may be a worker. That it has a handler is known when it is loaded.
+func mayBeWorker(path string) bool {
+	if !bundle.IsSource(path) || test.MatchString(filepath.Base(path)) {
+		return false
+	}
+	text, err := os.ReadFile(path)
+	return err != nil || !exports.Match(text) || handlers.Match(text)
+}
+
+// unresolved is an import of a bundle that found nothing.
+var unresolved = regexp.MustCompile(`^Could not resolve "([^"]+)"`)
+
+// missingFiles are the files whose coming may mend a source that was not bundled: what it imports, and where that was
+// written.
+func missingFiles(err error) (list []string) {
+	var wrong *bundle.SourceError
+	if !errors.As(err, &wrong) {
+		return nil
+	}
+	for _, fault := range wrong.Diagnostics {
+		file, err := filepath.Abs(fault.File)
+		if err != nil || fault.File == "" {
+			continue
+		}
+		list = append(list, file)
+		found := unresolved.FindStringSubmatch(fault.Text)
+		if found == nil {
+			continue
+		}
+		dir, name := filepath.Dir(file), filepath.FromSlash(found[1])
+		if strings.HasPrefix(found[1], ".") {
+			at := filepath.Join(dir, name)
+			list = append(list, filepath.Join(filepath.Dir(at), bundle.AnyName), filepath.Join(at, bundle.AnyName))
+			continue
+		}
+		for up := dir; ; up = filepath.Dir(up) {
+			list = append(list, filepath.Join(up, "node_modules", name, "package.json"))
+			if up == filepath.Dir(up) {
+				break
+			}
+		}
+	}
+	return list
+}
+
+// portTaken names the flag for a port that another program has.
+func portTaken(err error, httpAddr string) error {
+	var taken *net.OpError
+	if !errors.Is(err, syscall.EADDRINUSE) || !errors.As(err, &taken) {
+		return err
+	}
+	flag := "--nats-port"
+	if taken.Addr != nil && taken.Addr.String() == httpAddr {
+		flag = "--port"
+	}
+	return fmt.Errorf("%w; %s names another port for dev, and -1 takes a free one", err, flag)
+}
+
 // concerns reports whether a change of these files changes the worker of source.
 func (d *dev) concerns(source string, changed []string) bool {
 	abs, _ := filepath.Abs(source)
 	tree := abs + string(filepath.Separator)
 	return slices.ContainsFunc(changed, func(c string) bool {
-		return c == abs || slices.Contains(d.inputs[source], c) ||
+		holds := func(input string) bool { return strings.HasPrefix(input, c+string(filepath.Separator)) }
+		return c == abs || slices.ContainsFunc(d.inputs[source], holds) || slices.Contains(d.inputs[source], c) ||
 			slices.Contains(d.inputs[source], filepath.Join(filepath.Dir(c), bundle.AnyName)) ||
 			strings.HasPrefix(c, tree)
 	})

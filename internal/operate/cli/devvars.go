@@ -112,11 +112,7 @@ func checkDevVars(vars *dotenv.Vars, from func(name string) string) (map[string]
 // setDevVars makes the values beside the source secrets of its worker, and names them in the bundle. They replace vars
 // of the manifest. A --var wins over them.
 func (d *dev) setDevVars(ctx context.Context, path string, b *bundle.Bundle) error {
-	dir := path
-	if bundle.IsSource(path) {
-		dir = filepath.Dir(path)
-	}
-	values, candidates, err := devVars(dir)
+	values, candidates, err := devVars(sourceDir(path))
 	for _, c := range candidates {
 		if abs, err := filepath.Abs(c); err == nil {
 			d.inputs[path] = append(d.inputs[path], abs)
@@ -146,6 +142,14 @@ func (d *dev) setDevVars(ctx context.Context, path string, b *bundle.Bundle) err
 	}
 	slices.Sort(b.Secrets)
 	return d.storeDevVars(ctx, b.Name, values)
+}
+
+// sourceDir is the directory with the files of a source that are no code.
+func sourceDir(path string) string {
+	if bundle.IsSource(path) {
+		return filepath.Dir(path)
+	}
+	return path
 }
 
 // storeDevVars stores what has changed for a worker since the deploy before.

@@ -25,6 +25,9 @@ const (
 // doctorProgress is how long lanes with waiting events are watched.
 const doctorProgress = 1500 * time.Millisecond
 
+// doctorIndent is where the text of a line begins.
+const doctorIndent = 20
+
 func newDoctorCommand(e *env) *cobra.Command {
 	var asJSON bool
 	var progress time.Duration
@@ -39,7 +42,12 @@ func newDoctorCommand(e *env) *cobra.Command {
 		if err := e.refuseOwner("doctor"); err != nil { // an owner's user may not ask JetStream
 			return err
 		}
-		return printLines(e.Terminal, examine(ctx, e.cfg, e.version, progress), asJSON)
+		var lines []doctor.Line
+		_ = e.During("examines", func() error { // what is wrong is in the lines
+			lines = examine(ctx, e.cfg, e.version, progress)
+			return nil
+		})
+		return printLines(e.Terminal, lines, asJSON)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	c.Flags().DurationVar(&progress, "progress", doctorProgress, "how long lanes with waiting events are watched")
@@ -67,7 +75,7 @@ func examine(ctx context.Context, cfg config.Config, version string, progress ti
 }
 
 func printLines(to *terminal.Terminal, lines []doctor.Line, asJSON bool) error {
-	encoder := json.NewEncoder(to.Out)
+	encoder, out := json.NewEncoder(to.Out), to.Colored()
 	for _, l := range lines {
 		if asJSON {
 			if err := encoder.Encode(l); err != nil {
@@ -75,9 +83,11 @@ func printLines(to *terminal.Terminal, lines []doctor.Line, asJSON bool) error {
 			}
 			continue
 		}
-		fmt.Fprintf(to.Out, "%-4s  %-12s  %s\n", l.Level, l.Check, l.Text)
+		text := fmt.Sprintf("%-4s  %-12s  %s", l.Level, l.Check, l.Text)
+		fmt.Fprintln(out, terminal.Wrapped(text, to.Columns(), doctorIndent))
 		if l.Do != "" {
-			fmt.Fprintf(to.Out, "%20s→ %s\n", "", l.Do)
+			text = fmt.Sprintf("%*s→ %s", doctorIndent, "", l.Do)
+			fmt.Fprintln(out, terminal.Wrapped(text, to.Columns(), doctorIndent+2))
 		}
 	}
 	switch doctor.Worst(lines) {

@@ -62,6 +62,7 @@ type policyFlags struct {
 func (e ownerCommands) set() *cobra.Command {
 	var f policyFlags
 	var c *cobra.Command
+	asJSON := false
 	c = e.command(cobra.Command{
 		Use: "set OWNER", Short: "Change what an owner may have", Args: cobra.ExactArgs(1),
 		Long: "Changes what an owner may have. Only the named values change; 0 returns a value to the fleet's configuration.\n" +
@@ -69,7 +70,7 @@ func (e ownerCommands) set() *cobra.Command {
 			"and workers that ask for more cannot be deployed.",
 		Example: "  pinwheel owners set acme --weight 2 --max-running 20\n  pinwheel owners set acme --cpu 200ms --worker-heap 64",
 	}, func(ctx context.Context, args []string) error {
-		if c.Flags().NFlag() == 0 {
+		if n := c.Flags().NFlag(); n == 0 || n == 1 && asJSON {
 			return usage("nothing to set: name at least one of the flags")
 		}
 		if err := events.CheckName("owner", args[0]); err != nil {
@@ -92,10 +93,11 @@ func (e ownerCommands) set() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPolicies(e.Terminal, map[string]workers.Policy{args[0]: p.Policy}, false)
+			return printPolicies(e.Terminal, map[string]workers.Policy{args[0]: p.Policy}, asJSON)
 		})
 	})
 	f.flags(c.Flags())
+	jsonFlag(c, &asJSON)
 	return c
 }
 
@@ -200,7 +202,7 @@ func given(list []string) []string {
 }
 
 func (e ownerCommands) rm() *cobra.Command {
-	var data, yes bool
+	var data, yes, asJSON bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER", Short: "Remove the policy of an owner, or its data", Args: cobra.ExactArgs(1),
 		Long: "Removes the policy of an owner: what the fleet's configuration says is for it again. What its workers have stored by bindings stays,\n" +
@@ -214,14 +216,15 @@ func (e ownerCommands) rm() *cobra.Command {
 		if data && !yes && !config.IsTerminal(e.In) {
 			return usage("--data removes everything that the workers of %s have stored: confirm it with --yes", args[0])
 		}
-		return e.remove(ctx, args[0], data, yes)
+		return e.remove(ctx, args[0], data, yes, asJSON)
 	})
 	c.Flags().BoolVar(&data, "data", false, "remove what its workers have stored by bindings, too")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	jsonFlag(c, &asJSON)
 	return c
 }
 
-func (e ownerCommands) remove(ctx context.Context, owner string, data, yes bool) error {
+func (e ownerCommands) remove(ctx context.Context, owner string, data, yes, asJSON bool) error {
 	return e.withRemote(ctx, func(c *control.Client, r *control.Remote) error {
 		d, err := r.Data(ctx, owner, int64(e.cfg.OwnerKVBytes))
 		if err != nil {
@@ -237,9 +240,6 @@ func (e ownerCommands) remove(ctx context.Context, owner string, data, yes bool)
 		if _, err := control.Ask(ctx, c, control.OwnersRemove, control.OwnerName{Owner: owner}); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(e.Out, "%s has what the fleet's configuration says\n", owner); err != nil || len(streams) == 0 {
-			return err
-		}
 		text := "its data stays (--data removes it)"
 		if data {
 			if err := d.Remove(ctx); err != nil {
@@ -248,7 +248,11 @@ func (e ownerCommands) remove(ctx context.Context, owner string, data, yes bool)
 			e.record(ctx, r, "owners.rm", owner, map[string]any{"owner": owner, "all": true}) // no process removes the data
 			text = "removed its data"
 		}
-		return e.Say("%s: %s", text, storedText(streams))
+		told := fmt.Sprintf("%s has what the fleet's configuration says", owner)
+		if len(streams) > 0 {
+			told += fmt.Sprintf("\n%s: %s", text, storedText(streams))
+		}
+		return e.tell(asJSON, map[string]any{"owner": owner, "data": streams, "dataRemoved": data}, "%s", told)
 	})
 }
 

@@ -38,7 +38,11 @@ func (e resourceCommands) apply() *cobra.Command {
 			return err
 		}
 		defer r.Close()
-		list, err := inventory.PlanChanges(ctx, r.NC, e.cfg)
+		var list []inventory.Change
+		err = e.During("compares", func() (err error) {
+			list, err = inventory.PlanChanges(ctx, r.NC, e.cfg)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -51,7 +55,8 @@ func (e resourceCommands) apply() *cobra.Command {
 		case !yes:
 			return usage("nothing was changed: --yes makes these changes")
 		}
-		if err := inventory.ApplyChanges(ctx, r.NC, e.cfg); err != nil {
+		apply := func() error { return inventory.ApplyChanges(ctx, r.NC, e.cfg) }
+		if err := e.During("makes the changes", apply); err != nil {
 			return err
 		}
 		e.record(ctx, r, "resources.apply", "", map[string]any{"changes": list})

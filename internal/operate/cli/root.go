@@ -109,7 +109,9 @@ func newRoot(e *env) *cobra.Command {
 	root.SetIn(e.In)
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.Version = e.version
+	root.SetVersionTemplate("pinwheel {{.Version}}\n")
+	root.SetFlagErrorFunc(flagWithHint)
 	deployments := deploymentCommands{e}
 	root.AddCommand(
 		newDevCommand(e), newServeCommand(e),
@@ -143,20 +145,36 @@ func group(c cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return usage("%s needs a command: %s", cmd.Name(), strings.Join(names, ", "))
 		}
-		return usage("%s has no command %q: it has %s", cmd.Name(), args[0], strings.Join(names, ", "))
+		return usage("%s has no command %q: it has %s%s", cmd.Name(), args[0], strings.Join(names, ", "),
+			didYouMean(cmd.Commands(), args[0], ""))
 	}
 	c.AddCommand(subcommands...)
 	return &c
 }
 
 func newVersionCommand(e *env) *cobra.Command {
-	return &cobra.Command{
+	asJSON := false
+	c := &cobra.Command{
 		Use: "version", Short: "Print the version", Example: "  pinwheel version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(e.Out, "pinwheel "+e.version)
-			return err
+			return e.tell(asJSON, map[string]string{"version": e.version}, "pinwheel %s", e.version)
 		},
 	}
+	jsonFlag(c, &asJSON)
+	return c
+}
+
+// jsonFlag adds --json to a command that prints one fact.
+func jsonFlag(c *cobra.Command, asJSON *bool) {
+	c.Flags().BoolVar(asJSON, "json", false, "print a JSON object")
+}
+
+// tell prints what a command has done: fact as JSON, or a line for people.
+func (e *env) tell(asJSON bool, fact any, format string, args ...any) error {
+	if asJSON {
+		return e.Object(fact)
+	}
+	return e.Say(format, args...)
 }
 
 // newEnvironmentTopic is a help topic without a command.

@@ -88,7 +88,8 @@ func waitingCells(w control.WaitingEvent) []any {
 }
 
 func (e scheduleCommands) cancel() *cobra.Command {
-	return e.command(cobra.Command{
+	asJSON := false
+	c := e.command(cobra.Command{
 		Use: "cancel OWNER/WORKER EVENT-ID", Short: "Cancel an event that waits for its time", Args: cobra.ExactArgs(2),
 		Long:    "Cancels an event that waits for its time. It will not run, and no one is notified. The exit code is 1 when no event with this id waits.",
 		Example: "  pinwheel schedules cancel acme/mailer reminder-17",
@@ -103,11 +104,13 @@ func (e scheduleCommands) cancel() *cobra.Command {
 				err = fmt.Errorf("no event %q of %s waits for its time; 'pinwheel schedules waiting' lists those that do", args[1], args[0])
 			}
 			if err == nil {
-				err = e.Say("cancelled %d", n.Cancelled)
+				err = e.tell(asJSON, n, "cancelled %d", n.Cancelled)
 			}
 			return err
 		})
 	})
+	jsonFlag(c, &asJSON)
+	return c
 }
 
 func (e scheduleCommands) pause() *cobra.Command {
@@ -127,19 +130,22 @@ func (e scheduleCommands) resume() *cobra.Command {
 func (e scheduleCommands) change(c cobra.Command, done string,
 	change control.Endpoint[control.ScheduleName, control.Schedule]) *cobra.Command {
 	c.Args = cobra.ExactArgs(2)
-	return e.command(c, func(ctx context.Context, args []string) error {
+	asJSON := false
+	made := e.command(c, func(ctx context.Context, args []string) error {
 		name, err := target(args[0])
 		if err != nil {
 			return err
 		}
 		return e.withFleet(ctx, func(c *control.Client) error {
-			_, err := control.Ask(ctx, c, change, control.ScheduleName{Worker: name.Worker, Name: args[1]})
+			s, err := control.Ask(ctx, c, change, control.ScheduleName{Worker: name.Worker, Name: args[1]})
 			if err == nil {
-				err = e.Say("%s %s of %s", done, args[1], args[0])
+				err = e.tell(asJSON, s, "%s %s of %s", done, args[1], args[0])
 			}
 			return err
 		})
 	})
+	jsonFlag(made, &asJSON)
+	return made
 }
 
 // nextText is the next tick of a schedule.

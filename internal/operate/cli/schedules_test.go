@@ -67,7 +67,7 @@ func TestSchedulesTickByThemselves(t *testing.T) {
 	require.NotEqual(t, first, second)
 
 	r := f.Pinwheel("schedules", "ls", "--owner", "acme")
-	require.Regexp(t, `(?m)^acme/w +often +@every 1s, overlap forbid, misfire once +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +\d{4}-.*$`, r.Out)
+	require.Regexp(t, `(?m)^acme/w +often +@every 1s, overlap forbid, misfire once +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S+ +\d{4}-.*$`, r.Out)
 	require.Regexp(t, `(?m)^acme/w +2 +0 9 \* \* 1-5 Europe/Berlin, overlap allow, misfire once +- +\d{4}-`, r.Out)
 	for _, change := range []string{"pause", "resume"} { // these are not ticks
 		require.Zero(t, f.Pinwheel("schedules", change, "acme/w", "2").Code)

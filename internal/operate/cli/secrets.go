@@ -44,6 +44,7 @@ func secretName(scope, name string) (secrets.Name, error) {
 
 func (e secretCommands) set() *cobra.Command {
 	var recipients []string
+	asJSON := false
 	c := e.command(cobra.Command{
 		Use: "set OWNER[/WORKER] NAME", Short: "Set a secret of a worker, or of all of an owner's workers", Args: cobra.ExactArgs(2),
 		Long: "Reads the value from standard input, without the end of its last line, or asks for it on a terminal. It is no argument,\n" +
@@ -65,13 +66,15 @@ func (e secretCommands) set() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return e.store(ctx, n, value, recipients)
+		return e.store(ctx, n, value, recipients, asJSON)
 	})
 	c.Flags().StringArrayVar(&recipients, "recipient", nil, "age `RECIPIENT` to encrypt to, in place of the fleet's; may be repeated")
+	jsonFlag(c, &asJSON)
 	return c
 }
 
-func (e secretCommands) store(ctx context.Context, n secrets.Name, value secrets.Value, recipients []string) error {
+func (e secretCommands) store(ctx context.Context, n secrets.Name, value secrets.Value, recipients []string,
+	asJSON bool) error {
 	return e.withFleet(ctx, func(c *control.Client) (err error) {
 		if len(recipients) == 0 {
 			if recipients, err = e.recipients(ctx, c); err != nil {
@@ -85,7 +88,8 @@ func (e secretCommands) store(ctx context.Context, n secrets.Name, value secrets
 		if _, err := control.Ask(ctx, c, control.SecretsSet, control.SetSecret{Name: n, Sealed: sealed}); err != nil {
 			return err
 		}
-		return e.Say("%s is set, encrypted to %s", n, strings.Join(recipients, ", "))
+		return e.tell(asJSON, map[string]any{"of": n.Scope(), "name": n.Name, "recipients": recipients},
+			"%s is set, encrypted to %s", n, strings.Join(recipients, ", "))
 	})
 }
 
@@ -160,7 +164,7 @@ func (e secretCommands) list(ctx context.Context, c *control.Client, owner, work
 }
 
 func (e secretCommands) rm() *cobra.Command {
-	var force bool
+	var force, asJSON bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER[/WORKER] NAME", Short: "Remove a secret", Args: cobra.ExactArgs(2),
 		Example: "  pinwheel secrets rm acme/shop STRIPE_KEY",
@@ -171,13 +175,14 @@ func (e secretCommands) rm() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return e.remove(ctx, n, force)
+		return e.remove(ctx, n, force, asJSON)
 	})
 	c.Flags().BoolVar(&force, "force", false, "also when workers name it")
+	jsonFlag(c, &asJSON)
 	return c
 }
 
-func (e secretCommands) remove(ctx context.Context, n secrets.Name, force bool) error {
+func (e secretCommands) remove(ctx context.Context, n secrets.Name, force, asJSON bool) error {
 	return e.withFleet(ctx, func(c *control.Client) error {
 		_, err := control.Ask(ctx, c, control.SecretsRemove, control.SecretName{Name: n, Force: force})
 		var refused *control.Error
@@ -187,12 +192,13 @@ func (e secretCommands) remove(ctx context.Context, n secrets.Name, force bool) 
 		case err != nil:
 			return err
 		}
-		return e.Say("%s is removed", n)
+		return e.tell(asJSON, map[string]any{"of": n.Scope(), "name": n.Name}, "%s is removed", n)
 	})
 }
 
 func (e secretCommands) keygen() *cobra.Command {
-	return &cobra.Command{
+	asJSON := false
+	c := &cobra.Command{
 		Use: "keygen FILE", Short: "Make a key that decrypts secrets", Args: cobra.ExactArgs(1),
 		Example: "  pinwheel secrets keygen secrets.key",
 		Long: "Makes an age identity, writes it to a new file that only you may read, and prints its public key. Start all processes of the\n" +
@@ -202,9 +208,11 @@ func (e secretCommands) keygen() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.Say("public key: %s", recipient)
+			return e.tell(asJSON, map[string]string{"file": args[0], "recipient": recipient}, "public key: %s", recipient)
 		},
 	}
+	jsonFlag(c, &asJSON)
+	return c
 }
 
 // value reads the value of a secret from standard input, and asks for it if that is a terminal.

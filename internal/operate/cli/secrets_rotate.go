@@ -13,7 +13,8 @@ import (
 )
 
 func (e secretCommands) rotate() *cobra.Command {
-	return e.command(cobra.Command{
+	asJSON := false
+	c := e.command(cobra.Command{
 		Use: "rotate", Short: "Encrypt all secrets to the fleet's newest key", Args: cobra.NoArgs,
 		Example: "  pinwheel secrets rotate",
 		Long: "Has a process of the fleet encrypt the secrets of all owners again, to the first identity in its PINWHEEL_SECRETS_KEY. Every\n" +
@@ -28,9 +29,11 @@ func (e secretCommands) rotate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.rotateAll(ctx, c, id)
+			return e.rotateAll(ctx, c, id, asJSON)
 		})
 	})
+	jsonFlag(c, &asJSON)
+	return c
 }
 
 // rotator returns the process that is to encrypt again. All processes must agree on the key: one that did not have it
@@ -64,17 +67,25 @@ func (e secretCommands) rotator(ctx context.Context, c *control.Client) (id stri
 // mostRounds bounds how often a rotation is asked for. Each request works for seconds.
 const mostRounds = 1000
 
-func (e secretCommands) rotateAll(ctx context.Context, client *control.Client, id string) error {
+func (e secretCommands) rotateAll(ctx context.Context, client *control.Client, id string, asJSON bool) error {
 	rotated := 0
 	for range mostRounds {
-		r, err := rotateOnce(ctx, client, id)
+		var r control.Rotated
+		err := e.During(fmt.Sprintf("encrypts again, %d so far", rotated), func() (err error) {
+			r, err = rotateOnce(ctx, client, id)
+			return err
+		})
 		if err != nil {
 			return err
 		}
 		if rotated += r.Rotated; r.More {
 			continue
 		}
-		fmt.Fprintf(e.Out, "%d secrets encrypted again to %s, %d were already\n", rotated, r.Recipient, r.Already)
+		r.Rotated = rotated
+		if err := e.tell(asJSON, r, "%d secrets encrypted again to %s, %d were already", rotated, r.Recipient,
+			r.Already); err != nil {
+			return err
+		}
 		if len(r.Failed) > 0 {
 			return errors.New("these could not be opened, and stay as they are: " + strings.Join(r.Failed, "; "))
 		}

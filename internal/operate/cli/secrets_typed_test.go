@@ -61,3 +61,34 @@ func TestASecretIsTypedUnseen(t *testing.T) {
 	require.True(t, strings.HasPrefix(string(shown[:n]), "value of acme/shop KEY: "), "%q", shown[:n])
 	require.NotContains(t, string(shown[:n]), "s3cret")
 }
+
+// A terminal shows what takes longer than a second, and keeps nothing of it. Its tables are no wider than it is.
+func TestATerminalShowsWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	user, program := openTerminal(t)
+	require.NoError(t, unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 40}))
+	to := terminal.New(program, program, program)
+	seen := make(chan string)
+	go func() {
+		text := ""
+		for buffer := make([]byte, 1000); !strings.Contains(text, "END"); {
+			n, err := user.Read(buffer)
+			if err != nil {
+				break
+			}
+			text += string(buffer[:n])
+		}
+		seen <- text
+	}()
+	require.NoError(t, to.During("fast", func() error { return nil }))
+	slow := time.NewTimer(1500 * time.Millisecond)
+	require.NoError(t, to.During("slow", func() error { <-slow.C; return nil }))
+	l := to.List(false, "ID", "MESSAGE")
+	require.NoError(t, l.Add(nil, 1, strings.Repeat("x", 100)))
+	require.NoError(t, l.End())
+	require.NoError(t, to.Say("END"))
+	text := <-seen
+	require.NotContains(t, text, "fast")
+	require.Contains(t, text, "\rslow, 1 s …\x1b[K\r\x1b[K", "it is removed")
+	require.Contains(t, text, "ID  MESSAGE\r\n1   "+strings.Repeat("x", 35)+"…\r\n")
+}

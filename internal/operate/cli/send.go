@@ -29,7 +29,7 @@ type sending struct {
 	hasData, hasFile    bool
 	headers             []string
 	timeout             time.Duration
-	noWait              bool
+	noWait, asJSON      bool
 	stream              bool // fetch
 	id, contentType     string
 	method, path        string // fetch
@@ -77,6 +77,7 @@ func newSendCommand(e *env) *cobra.Command {
 	f.StringVar(&s.version, "version", "", "run it by this version of the worker, whole or its number (default: the active one)")
 	f.StringVar(&s.id, "id", "", "id of the event: a second one with the same id is not stored")
 	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "how long to wait for the reply")
+	f.BoolVar(&s.asJSON, "json", false, "print a JSON object: status, headers and body (text) or base64 (bytes that are no text)")
 	f.BoolVar(&s.noWait, "no-wait", false, "wait only until the event is stored, and print where")
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/client"
@@ -26,7 +27,8 @@ func (d *delivery) printAck(ack *client.Ack) error {
 	if ack.Duplicate {
 		what = "stored before"
 	}
-	return d.Say("%s in %s, sequence %d, event id %s", what, ack.Stream, ack.Seq, id)
+	fact := map[string]any{"stream": ack.Stream, "seq": ack.Seq, "eventId": id, "duplicate": ack.Duplicate}
+	return d.tell(d.sending.asJSON, fact, "%s in %s, sequence %d, event id %s", what, ack.Stream, ack.Seq, id)
 }
 
 // printReply writes the body unchanged to stdout, and everything else to stderr. The error has the exit code.
@@ -37,6 +39,9 @@ func (d *delivery) printReply(r *events.Reply) error {
 // printAnswer does what printReply does, for a body that comes in chunks.
 func (d *delivery) printAnswer(r *events.Reply, body io.Reader) error {
 	status, ok := replyStatus(d.request.Kind, r)
+	if d.sending.asJSON {
+		return d.printJSON(r, ok, body)
+	}
 	fmt.Fprintln(d.Err, status)
 	about := fmt.Sprintf("event %s, attempt %d, %s", r.EventID, r.Attempt, r.Duration.Round(time.Microsecond))
 	if r.Version != "" {
@@ -55,6 +60,52 @@ func (d *delivery) printAnswer(r *events.Reply, body io.Reader) error {
 		return fmt.Errorf("the body broke off: %w", err)
 	}
 	if !ok {
+		return silent(exitFailure)
+	}
+	return nil
+}
+
+// replyJSON is what send prints with --json.
+type replyJSON struct {
+	OK         bool        `json:"ok"`
+	Status     int         `json:"status,omitempty"` // of a fetch event
+	Headers    http.Header `json:"headers,omitempty"`
+	Body       *string     `json:"body,omitempty"`
+	Base64     []byte      `json:"base64,omitempty"`
+	Reason     string      `json:"reason,omitempty"`
+	Message    string      `json:"message,omitempty"`
+	EventID    string      `json:"eventId"`
+	Attempt    int         `json:"attempt"`
+	Version    string      `json:"version,omitempty"`
+	DurationMs float64     `json:"durationMs"`
+}
+
+// printJSON prints a reply as one JSON object.
+func (d *delivery) printJSON(r *events.Reply, ok bool, body io.Reader) error {
+	told := replyJSON{OK: ok, Headers: http.Header{}, EventID: r.EventID, Attempt: r.Attempt, Version: r.Version,
+		DurationMs: float64(r.Duration.Microseconds()) / 1000}
+	if d.request.Kind == events.Fetch {
+		told.Status = r.Status
+	}
+	for i := 0; i+1 < len(r.Headers); i += 2 {
+		told.Headers[r.Headers[i]] = append(told.Headers[r.Headers[i]], r.Headers[i+1])
+	}
+	if r.Failure != nil {
+		told.Reason, told.Message = string(r.Failure.Reason), r.Failure.Message
+	}
+	data, broken := io.ReadAll(body)
+	if text := string(data); utf8.ValidString(text) {
+		told.Body = &text
+	} else {
+		told.Base64 = data
+	}
+	if err := d.Object(told); err != nil {
+		return err
+	}
+	switch {
+	case broken != nil:
+		return fmt.Errorf("the body broke off: %w", broken)
+	case !ok:
 		return silent(exitFailure)
 	}
 	return nil

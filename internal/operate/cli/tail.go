@@ -3,7 +3,10 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -76,19 +79,45 @@ func follow(ctx context.Context, e *env, r control.Tail, asJSON bool) error {
 	if e.isOwner() && r.Owner != e.cfg.Owner {
 		return fmt.Errorf("owner %q is not of owner %s (PINWHEEL_OWNER)", r.Owner, e.cfg.Owner)
 	}
-	show := func(entry *tail.Entry) error { return printEntry(e.Terminal, entry) }
+	out := e.Colored()
+	show := func(entry *tail.Entry) error { return printEntry(out, e.Terminal, entry) }
 	if asJSON {
 		lines := e.List(true)
 		show = func(entry *tail.Entry) error { return lines.Add(entry) }
 	}
+	_ = e.withFleet(ctx, func(c *control.Client) error { // if that fails, Follow says why, or goes on without
+		warnOfNobody(ctx, e, c, r)
+		return nil
+	})
 	return e.withProcess(func(c *control.Client) error {
 		return c.Follow(ctx, r, show, func(err error) { fmt.Fprintln(e.Err, "pinwheel:", err.Error()) })
 	})
 }
 
+// warnOfNobody says that nothing comes yet, where there is no such worker.
+func warnOfNobody(ctx context.Context, e *env, c *control.Client, r control.Tail) {
+	nobody := false
+	if r.Worker != "" {
+		_, err := control.Ask(ctx, c, control.DeploymentsList, control.WorkerName{Worker: r.Owner + "/" + r.Worker})
+		var refused *control.Error
+		nobody = errors.As(err, &refused) && refused.Code == http.StatusNotFound
+	} else {
+		list, err := control.Ask(ctx, c, control.WorkersList, control.ListWorkers{Owner: r.Owner, Limit: 1})
+		nobody = err == nil && len(list.Workers) == 0
+	}
+	if !nobody {
+		return
+	}
+	of := fmt.Sprintf("owner %s has no worker", r.Owner)
+	if r.Worker != "" {
+		of = fmt.Sprintf("there is no worker %s/%s", r.Owner, r.Worker)
+	}
+	fmt.Fprintf(e.Err, "pinwheel: %s; 'pinwheel workers ls' lists those there are. Lines come when one is deployed\n", of)
+}
+
 // printEntry prints one line of a tail.
-func printEntry(to *terminal.Terminal, l *tail.Entry) (err error) {
-	at, of := l.Time.Local().Format("15:04:05.000"), l.Owner+"/"+l.Worker
+func printEntry(out io.Writer, to *terminal.Terminal, l *tail.Entry) (err error) {
+	at, of := l.Time.Local().Format("15:04:05.000Z07:00"), l.Owner+"/"+l.Worker
 	switch l.Type {
 	case tail.TypeLog:
 		text := l.Text
@@ -98,9 +127,9 @@ func printEntry(to *terminal.Terminal, l *tail.Entry) (err error) {
 		if l.Stack != "" {
 			text += "\n" + l.Stack
 		}
-		_, err = fmt.Fprintf(to.Out, "%s %-5s %s  %s\n", at, l.Level, of, continued(text))
+		_, err = fmt.Fprintf(out, "%s %-5s %s  %s\n", at, l.Level, of, continued(text))
 	case tail.TypeEvent:
-		_, err = fmt.Fprintf(to.Out, "%s event %s  %s  %s\n", at, of, l.Kind, continued(ended(l)))
+		_, err = fmt.Fprintf(out, "%s event %s  %s  %s\n", at, of, l.Kind, continued(ended(l)))
 	case tail.TypeLeftOut:
 		if l.Limited > 0 {
 			_, err = fmt.Fprintf(to.Err, "pinwheel: %s left out %s: more than %d in a second, or too long\n", l.Node, counted(int(l.Limited), "line"),

@@ -83,11 +83,11 @@ func TestTailCommand(t *testing.T) {
 	require.NotContains(t, out, "\x1b")
 	require.NotContains(t, out, "\u202e")
 	require.NotContains(t, out, "\u009b")
-	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3} error acme/w  .*gone`, out)
+	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3}\S+ error acme/w  .*gone`, out)
 	require.Regexp(t, `(?m)^    12:00:00.000 info  beta/w  forged  \(event `, out, "a line of the worker's does not begin where others do")
 
 	out = tailed(t, f.Config, "404 ok", fetch, "acme/w", "--status", "4xx", "--version", "1")
-	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3} event acme/w  fetch  404 ok  \S+s, cpu \S+s  version 1-\w+, event \d+, attempt 1$`, out)
+	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3}\S+ event acme/w  fetch  404 ok  \S+s, cpu \S+s  version 1-\w+, event \d+, attempt 1$`, out)
 
 	out = tailed(t, f.Config, `"type":"event"`, func() { task(); fetch() }, "acme", "--events", "--json")
 	var line map[string]any
@@ -120,4 +120,17 @@ func TestTailIsRefused(t *testing.T) {
 	r := nobody.Pinwheel("tail", "acme")
 	require.Equal(t, 1, r.Code)
 	require.Contains(t, r.Err, "no process of the fleet answers")
+}
+
+func TestTailOfNothingSaysSo(t *testing.T) {
+	t.Parallel()
+	f := fleettest.Start(t)
+	for target, want := range map[string]string{
+		"acme/nobody": "pinwheel: there is no worker acme/nobody; 'pinwheel workers ls' lists those there are. Lines come when one is deployed\n",
+		"acme":        "pinwheel: owner acme has no worker; ",
+	} {
+		errs := &untilSeen{want: want}
+		go cli.MainWith(f.Config, []string{"tail", target}, strings.NewReader(""), errs, errs)
+		require.Eventually(t, errs.seen, time.Minute, 5*time.Millisecond, "%s: %s", target, errs.String())
+	}
 }

@@ -150,7 +150,7 @@ func draw(f flow.Summary, width, height int) string {
 	if width > 0 {
 		processes += "   q: end"
 	}
-	fmt.Fprintf(&b, "pinwheel top   %s   %s\n\n", f.At.Local().Format("15:04:05"), processes)
+	fmt.Fprintf(&b, "pinwheel top   %s   %s\n\n", f.At.Local().Format("15:04:05Z07:00"), processes)
 	grid{right: []int{1, 4, 6}, rows: [][]string{
 		{"events/s", flow.Rate(f.Events), "   runs", "p50", flow.Milliseconds(f.DurationP50), "p99",
 			flow.Milliseconds(f.DurationP99)},
@@ -209,7 +209,7 @@ func drawOwn(f flow.OfOwner, width, height int) string {
 	if width > 0 {
 		processes += "   q: end"
 	}
-	fmt.Fprintf(&b, "pinwheel top   %s   owner %s in %s\n\n", f.At.Local().Format("15:04:05"), f.Owner.Owner, processes)
+	fmt.Fprintf(&b, "pinwheel top   %s   owner %s in %s\n\n", f.At.Local().Format("15:04:05Z07:00"), f.Owner.Owner, processes)
 	note := ""
 	if f.Parking {
 		note = "parks"

@@ -93,7 +93,7 @@ func TestTopOnATerminal(t *testing.T) {
 	d.Keys(func() { close(ended) })
 	require.NoError(t, d.Show(fleetUpdate(shown()).draw))
 	require.Eventually(t, shows("\x1b[?1049h"), time.Minute, time.Millisecond)
-	require.Eventually(t, shows("beta        3        0  parks\x1b[K\r\n"), time.Minute, time.Millisecond)
+	require.Eventually(t, shows("beta        3        0  \x1b[33mparks\x1b[0m\x1b[K\r\n"), time.Minute, time.Millisecond)
 	_, err = user.WriteString("xq")
 	require.NoError(t, err)
 	<-ended

@@ -84,7 +84,8 @@ func (e versionCommands) show() *cobra.Command {
 }
 
 func (e versionCommands) diff() *cobra.Command {
-	return e.command(cobra.Command{
+	asJSON := false
+	c := e.command(cobra.Command{
 		Use: "diff OWNER/WORKER FROM [TO]", Short: "Compare the code and the manifests of two versions", Args: cobra.RangeArgs(2, 3),
 		Long: "Prints the difference between two versions of a worker in the unified format: first of their manifests, then of their bundled code.\n" +
 			"Without TO, FROM is compared with the active version. Values of variables are not shown: a changed value is shown as changed.\n" +
@@ -102,15 +103,17 @@ func (e versionCommands) diff() *cobra.Command {
 		return e.withFleet(ctx, func(c *control.Client) error {
 			a, err := versionOf(ctx, c, control.ShowVersion{WorkerName: name, Version: args[1]})
 			if err != nil {
-				return listsThem(err)
+				return listsVersions(err, name.Worker)
 			}
 			b, err := versionOf(ctx, c, control.ShowVersion{WorkerName: name, Version: to, Compare: a.Version.Version})
 			if err != nil {
-				return listsThem(err)
+				return listsVersions(err, name.Worker)
 			}
-			return e.printDiff(a, b)
+			return e.printDiff(a, b, asJSON)
 		})
 	})
+	jsonFlag(c, &asJSON)
+	return c
 }
 
 // versionOf asks for a version with all of its code.
@@ -123,11 +126,14 @@ func versionOf(ctx context.Context, c *control.Client, r control.ShowVersion) (*
 	return &shown, err
 }
 
-func (e versionCommands) printDiff(a, b *control.ShownVersion) error {
+func (e versionCommands) printDiff(a, b *control.ShownVersion, asJSON bool) error {
 	before, after := manifestText(a, b.Differs), manifestText(b, b.Differs)
 	from, to := a.Version.Version, b.Version.Version
 	manifest := udiff.Unified(from+"/manifest", to+"/manifest", before, after)
 	code := udiff.Unified(from+"/"+a.Version.File, to+"/"+b.Version.File, a.Code, b.Code)
+	if asJSON {
+		return e.Object(map[string]string{"from": from, "to": to, "manifest": manifest, "code": code})
+	}
 	_, err := fmt.Fprint(e.Data(), manifest, code)
 	return err
 }

@@ -78,15 +78,15 @@ func (e workerCommands) show() *cobra.Command {
 				if err == nil {
 					_, err = fmt.Fprint(e.Data(), text)
 				}
-				return listsThem(err)
+				return listsVersions(err, name.Worker)
 			}
 			shown, err := control.Ask(ctx, c, control.VersionsShow, control.ShowVersion{WorkerName: name, Version: version})
 			if err != nil {
-				return listsThem(err)
+				return listsVersions(err, name.Worker)
 			}
 			versions, err := control.Ask(ctx, c, control.VersionsList, name)
 			if err != nil {
-				return listsThem(err)
+				return listsVersions(err, name.Worker)
 			}
 			if asJSON {
 				shown.Version.Deployment, shown.Version.Versions = &versions.Deployment, versions.Versions
@@ -148,7 +148,7 @@ func processesText(n int) string {
 }
 
 func (e workerCommands) rm() *cobra.Command {
-	var yes bool
+	var yes, asJSON bool
 	c := e.command(cobra.Command{
 		Use: "rm OWNER/WORKER", Short: "Remove a worker with all its versions", Args: cobra.ExactArgs(1),
 		Long: "Removes a worker with all its versions. From then on fetch events for it are answered 404. Other events, and fetch events without a\n" +
@@ -160,13 +160,15 @@ func (e workerCommands) rm() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return e.withFleet(ctx, func(c *control.Client) error { return e.remove(ctx, c, name, yes) })
+		return e.withFleet(ctx, func(c *control.Client) error { return e.remove(ctx, c, name, yes, asJSON) })
 	})
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	jsonFlag(c, &asJSON)
 	return c
 }
 
-func (e workerCommands) remove(ctx context.Context, c *control.Client, name control.WorkerName, yes bool) error {
+func (e workerCommands) remove(ctx context.Context, c *control.Client, name control.WorkerName,
+	yes, asJSON bool) error {
 	r := control.RemoveWorker{WorkerName: name}
 	if !yes && config.IsTerminal(e.In) {
 		r.DryRun = true
@@ -184,7 +186,7 @@ func (e workerCommands) remove(ctx context.Context, c *control.Client, name cont
 	if err != nil {
 		return listsThem(err)
 	}
-	return e.Say("removed %s; %s", name.Worker, waitingText(removed))
+	return e.tell(asJSON, removed, "removed %s; %s", name.Worker, waitingText(removed))
 }
 
 // waitingText says what happens to events when their worker is removed.

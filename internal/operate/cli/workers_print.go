@@ -103,7 +103,7 @@ func describedWorker(d *control.Worker) *workers.Worker {
 }
 
 // stamped formats a time in the local time zone.
-func stamped(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
+func stamped(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05Z07:00") }
 
 // printBindings prints what env has beside vars and secrets, each as its kind in the manifest and what it is.
 func printBindings(w *workers.Worker, row func(name, format string, args ...any)) {

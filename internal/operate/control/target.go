@@ -63,7 +63,7 @@ func isDeployed(ctx context.Context, s *deploy.Store, owner, worker, version str
 		}
 		names[i] = w.Version
 	}
-	return fmt.Errorf("%w: %s/%s has no version %s; it has %s", deploy.ErrNotFound, owner, worker, version,
+	return fmt.Errorf("%w: %s/%s has no version %s; it has %s", deploy.ErrNoVersion, owner, worker, version,
 		strings.Join(names, ", "))
 }
 

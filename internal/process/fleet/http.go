@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,11 +55,15 @@ func openHTTP(p *Process, c *Child) (err error) {
 		return err
 	}
 	addresses, _ := config.SplitAddresses(p.cfg.HTTPTrust)
+	var list func() []string
+	if p.cfg.HTTPMessages {
+		list = p.webAddresses
+	}
 	s.gateway, err = gateway.New(gateway.Config{
 		Domain: p.cfg.HTTPDomain, Paths: p.cfg.HTTPPaths, Hosts: p.cfg.HTTPHosts, Trust: addresses,
 		MaxConnections: p.cfg.HTTPMaxConnections, OwnerRequests: p.cfg.HTTPOwnerRequests, Memory: int64(p.cfg.HTTPMemory),
 		MaxBody: int64(p.cfg.HTTPMaxBody), Wait: p.cfg.HTTPWait, Certificate: certificate, Certificates: byACME,
-		Messages: p.cfg.HTTPMessages, Log: p.cfg.HTTPLog,
+		Messages: p.cfg.HTTPMessages, Addresses: list, Log: p.cfg.HTTPLog,
 	}, gateway.Rooms{
 		Runner: p.rooms.dispatch, Workers: httpWorkers{&p.deployed.catalog, p.secrets.values}, Routes: p.deployed.routes,
 		Stored: newStoredRequests(p), Files: p.deployed.files, Output: p.rooms.host, Previews: p.secrets.values.previews(),
@@ -146,6 +151,41 @@ func listenHTTP(cfg config.Config) (net.Listener, error) {
 		return nil, fmt.Errorf("PINWHEEL_HTTP_ADDR is %q: %w", cfg.HTTPAddr, err)
 	}
 	return l, nil
+}
+
+// webAddresses are the addresses of the workers of the owner that answers below paths, sorted.
+func (p *Process) webAddresses() (list []string) {
+	for _, in := range p.deployed.catalog.All() {
+		if at := p.WebAddress(in.Active()); at != "" && in.Active().Owner == p.cfg.HTTPPaths {
+			list = append(list, at)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// WebAddress is where a browser finds a worker; "" = nowhere. Pages with files have a host of their own, because their
+// links often begin with /.
+func (p *Process) WebAddress(w *workers.Worker) string {
+	at, cfg, scheme := p.HTTPAddr(), p.cfg, "http"
+	if at == "" || w == nil || !w.HTTP.On() || w.Assets == nil && !slices.Contains(w.Handlers, events.Fetch) {
+		return ""
+	}
+	if cfg.HTTPCert != "" {
+		scheme = "https"
+	}
+	base := "/"
+	if w.HTTP != nil {
+		base = w.HTTP.Base + "/"
+	}
+	_, port, err := net.SplitHostPort(at)
+	switch {
+	case cfg.HTTPPaths == w.Owner && (w.Assets == nil || cfg.HTTPDomain == "" || err != nil):
+		return fmt.Sprintf("%s://%s/%s%s", scheme, at, w.Name, base)
+	case cfg.HTTPDomain == "" || err != nil:
+		return ""
+	}
+	return fmt.Sprintf("%s://%s--%s.%s:%s%s", scheme, w.Name, w.Owner, cfg.HTTPDomain, port, base)
 }
 
 // HTTPAddr is the address where the process answers HTTP requests; "" = none.

@@ -68,7 +68,11 @@ func (s *Screen) Show(draw func(width, height int) string) error {
 	if err != nil {
 		width, height = 80, 24
 	}
-	_, err = fmt.Fprint(s.terminal, "\x1b[H"+onScreen(draw(width, height))+"\x1b[J")
+	text := draw(width, height)
+	if Colors(s.terminal) {
+		text = paintTables(text)
+	}
+	_, err = fmt.Fprint(s.terminal, "\x1b[H"+onScreen(text)+"\x1b[J")
 	return err
 }
 
