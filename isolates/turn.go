@@ -125,7 +125,7 @@ func compileMessage(err error) string {
 	if err == nil {
 		return "the module does not compile"
 	}
-	return strings.Replace(err.Error(), "Uncaught ", "", 1)
+	return strings.Replace(strings.TrimPrefix(err.Error(), js.BundlePrefix), "Uncaught ", "", 1)
 }
 
 // dispatch calls the handler.

@@ -191,11 +191,11 @@ using namespace v8x;
 
 extern "C" {
 
-int v8x_module(v8x_context* c, const char* name, size_t name_len, const char* text, size_t text_len,
+int v8x_module(v8x_context* c, const char* name, size_t name_len, size_t prefix_len, const char* text, size_t text_len,
                const uint8_t* cache, size_t cache_len, v8x_result* r) {
   Turn turn(c);
   v8::TryCatch caught(c->owner->isolate);
-  c->url = FileURL(name, name_len);
+  c->url = FileURL(name + prefix_len, name_len - prefix_len);
   Local<v8::String> file, source;
   int state = V8X_COMPILE_ERROR;
   bool rejected = false;

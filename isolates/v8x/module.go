@@ -19,15 +19,16 @@ const (
 
 // Source is the text of a module.
 type Source struct {
-	Name  string // name in stacks
-	Text  string
-	Cache []byte // nil, or what CodeCache returned for a module of exactly this text in this process
+	Prefix, Name string // the name in stacks is both; Name alone is that of the file in import.meta.url
+	Text         string
+	Cache        []byte // nil, or what CodeCache returned for a module of exactly this text in this process
 }
 
 // Module compiles and evaluates the worker's module, once in a context.
 func (c *Context) Module(s Source) (ModuleState, Result) {
-	state := C.v8x_module(c.ptr, cstr(s.Name), C.size_t(len(s.Name)), cstr(s.Text), C.size_t(len(s.Text)),
-		cbytes(s.Cache), C.size_t(len(s.Cache)), c.result)
+	name := s.Prefix + s.Name
+	state := C.v8x_module(c.ptr, cstr(name), C.size_t(len(name)), C.size_t(len(s.Prefix)),
+		cstr(s.Text), C.size_t(len(s.Text)), cbytes(s.Cache), C.size_t(len(s.Cache)), c.result)
 	return ModuleState(state), c.take()
 }
 

@@ -29,7 +29,7 @@ func TestCodeCache(t *testing.T) {
 
 	for _, code := range [][]byte{early, late} {
 		_, c := newContext(t, roomy)
-		state, _ := c.Module(Source{"m.js", cached, code})
+		state, _ := c.Module(Source{Name: "m.js", Text: cached, Cache: code})
 		require.Equal(t, Evaluated, state)
 		require.False(t, c.CacheRejected())
 		require.ErrorContains(t, c.Call(call.Reset(50).Bytes(), nil).Err, "m.js:3:20: Uncaught Error: here")
@@ -41,9 +41,9 @@ func TestCodeCacheRejected(t *testing.T) {
 	c.Module(Source{Name: "m.js", Text: cached})
 	code := c.CodeCache()
 	for name, s := range map[string]Source{
-		"another text": {"m.js", cached + " ", code},
-		"cut":          {"m.js", cached, code[:len(code)-8]},
-		"nonsense":     {"m.js", cached, []byte("nonsense")},
+		"another text": {Name: "m.js", Text: cached + " ", Cache: code},
+		"cut":          {Name: "m.js", Text: cached, Cache: code[:len(code)-8]},
+		"nonsense":     {Name: "m.js", Text: cached, Cache: []byte("nonsense")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, c := newContext(t, roomy)

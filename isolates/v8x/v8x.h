@@ -123,7 +123,7 @@ void v8x_context_free(v8x_context*);
 // Compiles and evaluates the worker's module and, once evaluated, passes its namespace to the
 // entry function as (op_module, namespace). cache is null or what v8x_code_cache made of the same text in this
 // process: V8 believes it. Returns V8X_*.
-int v8x_module(v8x_context*, const char* name, size_t name_len, const char* text, size_t text_len,
+int v8x_module(v8x_context*, const char* name, size_t name_len, size_t prefix_len, const char* text, size_t text_len,
                const uint8_t* cache, size_t cache_len, v8x_result*);
 // Asks again after V8X_PENDING.
 int v8x_module_poll(v8x_context*, v8x_result*);

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -37,7 +39,10 @@ func TestCommandsWithAndWithoutTheToken(t *testing.T) {
 		run("deploy", path, "--owner", owner)
 		require.Equal(t, "yes", run("send", "fetch", owner+"/w"))
 		as.Pinwheel("send", "task", owner+"/w")
-		require.Regexp(t, `(?m)^\d+ +\S+ \S+ +OWNER/w +task +exception`, run("dead", "ls", "--owner", owner))
+		listed := regexp.MustCompile(`(?m)^\d+ +\S+ \S+ +OWNER/w +task +exception`)
+		require.Eventually(t, func() bool {
+			return listed.MatchString(strings.ReplaceAll(as.Pinwheel("dead", "ls", "--owner", owner).Out, owner, "OWNER"))
+		}, patience, 10*time.Millisecond, "the reply comes before the letter is stored")
 		require.Regexp(t, `^\d+ OWNER/w task exception\n1 removed\n$`, run("dead", "rm", "--owner", owner))
 		require.Equal(t, "paused night of OWNER/w\n", run("schedules", "pause", owner+"/w", "night"))
 		require.Contains(t, run("kv", "put", owner+"/n", "k", "--value", "v"), "set k of OWNER/n, 1 bytes")

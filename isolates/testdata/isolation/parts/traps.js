@@ -16,9 +16,12 @@ const trap = (() => {
   // who is the nearest function on the stack that is no builtin: "guest", "runtime …" or "native".
   const who = () => {
     const limit = E.stackTraceLimit;
+    const prepare = E.prepareStackTrace;
     E.stackTraceLimit = 20;
+    E.prepareStackTrace = undefined; // the runtime's would leave out its own frames
     const lines = apply(split, new E().stack, ["\n"]);
     E.stackTraceLimit = limit;
+    E.prepareStackTrace = prepare;
     for (let i = 4; i < lines.length; i++) {
       if (apply(includes, lines[i], ["<anonymous>)"])) continue;
       return apply(includes, lines[i], ["pinwheel:runtime"]) ? "runtime" + lines[i] : "guest";
