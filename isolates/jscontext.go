@@ -142,7 +142,8 @@ func (x contextIndex) remove(jc *jsContext) {
 // compile compiles and evaluates the module of a context.
 func (jc *jsContext) compile(c *codecache.Cache) (v8x.ModuleState, v8x.Result) {
 	code := c.Get(jc.worker)
-	state, result := jc.v8.Module(v8x.Source{Prefix: js.BundlePrefix, Name: jc.worker.File, Text: jc.worker.Code, Cache: code})
+	state, result := jc.v8.Module(v8x.Source{Prefix: js.BundlePrefix, Name: jc.worker.File, Text: jc.worker.Code,
+		Cache: code})
 	if jc.v8.CacheRejected() {
 		c.Reject(jc.worker)
 	}
