@@ -191,12 +191,18 @@ func (h *testFleet) send(k events.Kind, target string, body string, header ...st
 // reply waits for a reply.
 func (h *testFleet) reply(c <-chan *nats.Msg) *events.Reply {
 	h.t.Helper()
+	return h.replyWithin(c, patience)
+}
+
+// replyWithin is reply for events that take long.
+func (h *testFleet) replyWithin(c <-chan *nats.Msg, longest time.Duration) *events.Reply {
+	h.t.Helper()
 	select {
 	case m := <-c:
 		r, err := events.DecodeReply(events.Header(m.Header), m.Data)
 		require.NoError(h.t, err)
 		return r
-	case <-time.After(patience):
+	case <-time.After(longest):
 		h.t.Fatal("no reply")
 		return nil
 	}

@@ -118,7 +118,7 @@ func (h *testFleet) keepFlowing(target string) (stop func()) {
 		for i := 0; ctx.Err() == nil; i++ {
 			<-tick.C
 			body := fmt.Sprint(i)
-			m, err := h.nc.Request(subject, []byte(body), patience)
+			m, err := h.nc.Request(subject, []byte(body), 5*patience) // all threads may be busy for long
 			if err != nil || string(m.Data) != body {
 				h.t.Errorf("event %d of %s: %v %v", i, target, m, err)
 				return
