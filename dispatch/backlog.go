@@ -82,41 +82,6 @@ func (b *backlog) makeRoom(o *owner, fx *effects) {
 	}
 }
 
-// overflow knows whether events of an owner are parked, for which its queue had no room. d.mu must be held for all
-// methods.
-type overflow struct {
-	maxQueued int
-	parking   bool // its events are parked, and new ones go behind them
-	parked    bool // parked events come back or may do so: room is reported to the settler
-	full      bool // its queue ran over, and is not half empty yet
-	freed     int  // events that left the queue since room was last reported to the settler
-}
-
-// park notes that an event is parked while so many wait. again: it was parked before, and goes back to its place.
-func (f *overflow) park(held int, again bool) {
-	f.full = f.full || held >= f.maxQueued
-	f.parked = true
-	f.parking = f.parking || !again
-}
-
-// comesBack notes that a parked event is submitted. Perhaps another process parked it.
-func (f *overflow) comesBack() { f.parked = true }
-
-// through notes that no parked event is left.
-func (f *overflow) through() { f.parking, f.parked = false, false }
-
-// left notes that events left the queue.
-func (f *overflow) left(n int) { f.freed += n }
-
-// room is how much room is reported now, while so many wait; 0 = it is not reported.
-func (f *overflow) room(waiting int) int {
-	if !f.parked || 2*waiting >= f.maxQueued || !f.full && waiting > 0 && 4*f.freed < f.maxQueued {
-		return 0
-	}
-	f.full, f.freed = false, 0
-	return (f.maxQueued+1)/2 - waiting
-}
-
 // push puts an item into its owner's queue.
 func (b *backlog) push(o *owner, it item, front bool, fx *effects) {
 	o.enqueue(it, front)
@@ -126,14 +91,6 @@ func (b *backlog) push(o *owner, it item, front bool, fx *effects) {
 	b.queued++
 	b.noteOwnerDeadline(o, it.event.Deadline)
 	b.changed(o)
-}
-
-// routeOf returns the route of e, or nil when there is no such worker.
-func routeOf(owners map[string]*owner, e *lifecycle.Delivery) *route {
-	if o := owners[e.Owner]; o != nil {
-		return o.routes[e.Worker]
-	}
-	return nil
 }
 
 // park decides that e is parked. Later events of its owner go behind it, until the settler reports that all parked ones

@@ -1,7 +1,5 @@
 package dispatch
 
-import "time"
-
 // crashes is the account of who ends processes and threads, and what follows for later events. It has two parts:
 //
 //   - bans: workers and owners. Lost threads, the supervisor and other processes name them. Their events are refused
@@ -18,9 +16,4 @@ import "time"
 type crashes struct {
 	bans
 	quarantine
-}
-
-// doubled is a time that doubles with each further of n crashes, up to the longest.
-func doubled(first time.Duration, n int, longest time.Duration) time.Duration {
-	return min(first<<min(max(1, n)-1, 20), longest)
 }

@@ -12,7 +12,7 @@
 // The files stand in the order in which they use each other: a part calls those below it.
 //
 //  1. rules.go: what the fleet sets and tells while it runs: policies, processes, leases, bans, crashes.
-//  2. submit.go, next.go, report.go, batch.go, running.go, deadline.go: the way of an event, a method of the Dispatcher
+//  2. submit.go, next.go, report.go, running.go, deadline.go: the way of an event, a method of the Dispatcher
 //     for each step. metrics.go and stats.go say what happened.
 //  3. dispatcher.go: the Dispatcher, and locked: what may let events start, or settles some, is changed there.
 //  4. gatherer.go: makes batches of tasks before they enter their owners' queues.

@@ -149,3 +149,44 @@ func (d *Dispatcher) end(r *run, end *lifecycle.End, now time.Time, fx *effects)
 	d.changed(o)
 	d.forget(o)
 }
+
+// reportBatch judges how each event of a batch ended. It returns true when the batch goes back to its queue.
+func (d *Dispatcher) reportBatch(r *run, end *lifecycle.End, now time.Time, fx *effects) (requeue bool) {
+	took, n := now.Sub(r.Start), len(r.Batch)
+	verdicts := make([]verdict, n)
+	for i, e := range r.Batch {
+		one, open := end.Of(i)
+		of := d.ending(r, e, max(1, e.Attempt), &one, now)
+		of.company = open && n > 1
+		is := judge(of)
+		if is.notRun {
+			return d.notRun(r, end, now, fx)
+		}
+		if end.Interrupted && end.Started {
+			e.Interrupted++
+		}
+		if end.Started && !end.Interrupted {
+			r.route.count(e, r.version, one.Failure != nil)
+		}
+		e.Asked, is.outcome.Asked = one.Retry || one.Interrupted, one.Retry
+		if of.company && is.outcome.Verdict == lifecycle.Retry && is.outcome.Failure != nil {
+			is.outcome.Batch = int32(n)
+		}
+		verdicts[i] = is
+	}
+	d.end(r, end, now, fx)
+	brief := end.Started && !end.Waited && end.CPU <= briefCPU*time.Duration(n)
+	for i, e := range r.Batch {
+		s := d.settlement(e, r.version, verdicts[i], took)
+		s.Brief = brief
+		if s.Outcome.Verdict == lifecycle.Ack && s.Outcome.Failure == nil && (e.Waits() || r.Worker.Idempotent) {
+			s.Reply = &events.Reply{Body: batchResult}
+			complete(s.Reply, e, r.Worker.Version, took)
+		}
+		fx.settle = append(fx.settle, s)
+	}
+	return false
+}
+
+// batchResult is the result of each event that a queue handler handled. Nobody changes it.
+var batchResult = []byte(`{"success":true}`)

@@ -5,15 +5,6 @@ import (
 	"time"
 )
 
-// class decides which threads run an owner's events.
-type class uint8
-
-const (
-	light   class = iota // within its share, or the only owner
-	heavy                // beyond its share while other owners have events
-	classes              // how many there are
-)
-
 const (
 	// shareWindow is the time over which the shares of owners are measured.
 	shareWindow = time.Second
@@ -35,29 +26,6 @@ type shares struct {
 	weight int // of the owners that had events end in this window
 	last   int // of those that had any in the window before, and not yet in this
 	heavy  []*owner
-}
-
-// usage is what an owner took of the CPU, and its class. d.mu must be held for all methods.
-type usage struct {
-	class  class
-	window int64         // of shares, in which spent was
-	spent  time.Duration // CPU time
-}
-
-// add counts CPU time in a window.
-func (u *usage) add(cpu time.Duration, window int64) {
-	if u.window != window {
-		u.window, u.spent = window, 0
-	}
-	u.spent += cpu
-}
-
-// in is the CPU time in the current window.
-func (u *usage) in(window int64) time.Duration {
-	if u.window != window {
-		return 0
-	}
-	return u.spent
 }
 
 // spend counts CPU time of an event of o. It must be cheap: every event calls it.

@@ -6,18 +6,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
-// Leases decides which process of the fleet runs events of a worker whose limit is exact. Its methods are called
-// without the dispatcher's lock, and must not block on the network.
-type Leases interface {
-	// Want reports that events of a worker wait for its lease. Grant answers it.
-	Want(owner, worker string)
-	// Idle reports that for the moment the worker has no event in this process, which has its lease. term is what Grant
-	// said.
-	Idle(owner, worker string, term uint64)
-	// GivenBack reports that no event runs under a lease that Withdraw took, or that is not needed any more.
-	GivenBack(owner, worker string, term uint64)
-}
-
 // leaseState says what this process has of the lease of a worker.
 type leaseState uint8
 
@@ -29,13 +17,8 @@ const (
 	givenBack                   // events that run end, no other one starts
 )
 
-const (
-	// maxOvertaken is how many events of its owner may go before an older one that waited for the limit of its worker. It
-	// bounds the search for the place of that one.
-	maxOvertaken = 64
-	// unlimited is the room of a worker that has no limit.
-	unlimited = 1 << 30
-)
+// unlimited is the room of a worker that has no limit.
+const unlimited = 1 << 30
 
 // concurrency is the events of a worker in this process, and how many of them may run at once.
 type concurrency struct {
@@ -211,12 +194,6 @@ func (o *owner) leaveRoute(r *route, fx *effects) {
 		delete(o.removed, r.name)
 	}
 }
-
-const (
-	wants leaseCalls = iota
-	idles
-	givesBack
-)
 
 // joins counts an attempt of the worker. An attempt under a lease can be halted.
 func (r *route) joins(x *run) {
