@@ -66,7 +66,7 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 	d.placer = newPlacer(cfg, &d.backlog)
 	d.gatherer.b = &d.backlog
 	d.gates.crashes.b, d.gates.crashes.most = &d.backlog, firstSuspects
-	if err := reg.Register(collector{d}); err != nil {
+	if err := reg.Register(collector{d.Figures()}); err != nil {
 		return nil, err
 	}
 	return d, nil

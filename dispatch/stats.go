@@ -22,11 +22,18 @@ type Stats struct {
 	Draining bool
 }
 
-// Flow is for people, as Stats is.
-func (d *Dispatcher) Flow() Flow {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.metrics.flow()
+// Figures are what people and metrics may know of a Dispatcher. Nothing is decided by them: they are outdated when they
+// are returned. Any goroutine may call the methods.
+type Figures struct{ d *Dispatcher }
+
+// Figures returns what may be read of d.
+func (d *Dispatcher) Figures() Figures { return Figures{d} }
+
+// Flow is what has happened so far.
+func (f Figures) Flow() Flow {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return f.d.metrics.flow()
 }
 
 // OwnerStats is the state of one owner in a Dispatcher.
@@ -67,17 +74,16 @@ type Work struct {
 }
 
 // BusyWorkers returns what the workers of an owner have done in a Dispatcher, and each of them that has run, at most so
-// many. name "" means all owners. With the name of a worker, only that one counts, whether it has run or not. Any
-// goroutine may call it.
-func BusyWorkers(d *Dispatcher, name, worker string, most int) Work {
+// many. name "" means all owners. With the name of a worker, only that one counts, whether it has run or not.
+func (f Figures) BusyWorkers(name, worker string, most int) Work {
 	now, sum := time.Now(), workerCounts{}
 	var list busyWorkers
 	work := Work{OwnerStats: OwnerStats{Owner: name}}
-	d.mu.Lock()
-	if o := d.owners[name]; o != nil {
+	f.d.mu.Lock()
+	if o := f.d.owners[name]; o != nil {
 		list, work.OwnerStats = list.add(o, worker, now), o.stats()
 	}
-	for _, o := range d.owners {
+	for _, o := range f.d.owners {
 		if name == "" {
 			list = list.add(o, worker, now)
 		}
@@ -86,13 +92,13 @@ func BusyWorkers(d *Dispatcher, name, worker string, most int) Work {
 		sum.ended, sum.failed = sum.ended+w.r.done.ended, sum.failed+w.r.done.failed
 		sum.duration.add(&w.r.done.duration)
 	}
-	d.mu.Unlock()
+	f.d.mu.Unlock()
 	list.sort() // while d.mu is not locked: there may be very many
 	list = list[:min(most, len(list))]
 	work.Ended, work.Failed, work.Duration, work.Workers =
 		sum.ended, sum.failed, sum.duration.export(), make([]WorkerStats, len(list))
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
 	for i, w := range list {
 		work.Workers[i] = WorkerStats{
 			Owner: w.o.name, Worker: w.r.name, State: w.r.state(), Running: w.r.running,
@@ -145,14 +151,16 @@ func (r *route) state() WorkerState {
 	return state
 }
 
-// Stats is for people and metrics, not for decisions: it is outdated when it returns.
-func (d *Dispatcher) Stats() Stats {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.stats()
+// Stats is the state now.
+func (f Figures) Stats() Stats {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return f.stats()
 }
 
-func (d *Dispatcher) stats() Stats {
+// stats is Stats where d.mu is held.
+func (f Figures) stats() Stats {
+	d := f.d
 	return Stats{
 		Queued: d.queued, Runnable: d.runnable[light] + d.runnable[heavy], Running: d.running, Owners: len(d.owners),
 		Heavy:  len(d.shares.heavy),
@@ -161,15 +169,15 @@ func (d *Dispatcher) stats() Stats {
 }
 
 // BusyOwners lists the owners that have events here. The one with the most waiting events is first.
-func (d *Dispatcher) BusyOwners() []OwnerStats {
+func (f Figures) BusyOwners() []OwnerStats {
 	var list []OwnerStats
-	d.mu.Lock()
-	for _, o := range d.owners {
+	f.d.mu.Lock()
+	for _, o := range f.d.owners {
 		if o.held() > 0 || o.running > 0 || o.parking {
 			list = append(list, o.stats())
 		}
 	}
-	d.mu.Unlock()
+	f.d.mu.Unlock()
 	sort.Slice(list, func(i, j int) bool {
 		if list[i].Queued != list[j].Queued {
 			return list[i].Queued > list[j].Queued
@@ -183,8 +191,8 @@ func (o *owner) stats() OwnerStats {
 	return OwnerStats{Owner: o.name, Queued: o.held(), Running: o.running, Parking: o.parking}
 }
 
-// collector passes a Dispatcher's metrics to Prometheus.
-type collector struct{ d *Dispatcher }
+// collector passes the figures to Prometheus.
+type collector struct{ Figures }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("pinwheel_"+name, help, labels, nil)
@@ -231,7 +239,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	c.d.mu.Lock()
-	m, stats := *c.d.metrics, c.d.stats()
+	m, stats := *c.d.metrics, c.stats()
 	processes := c.d.gates.owners.processes
 	crashes := &c.d.gates.crashes
 	waiting, alone, refused := crashes.queued(), crashes.alone, crashes.refused

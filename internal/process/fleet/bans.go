@@ -29,7 +29,7 @@ func (p *Process) exchangeBans(ctx context.Context) {
 		sub, err := p.link.nc.Subscribe(subject, func(m *nats.Msg) {
 			var all []dispatch.Ban
 			if len(m.Data) > 0 && json.Unmarshal(m.Data, &all) == nil {
-				p.rooms.dispatch.HearBans(slices.DeleteFunc(all, func(b dispatch.Ban) bool { return b.Direct != (i == 1) }))
+				p.rooms.dispatch.Crashes().HearBans(slices.DeleteFunc(all, func(b dispatch.Ban) bool { return b.Direct != (i == 1) }))
 			}
 		})
 		if err != nil {
@@ -40,7 +40,7 @@ func (p *Process) exchangeBans(ctx context.Context) {
 	}
 	tell := func() {
 		var of [2][]dispatch.Ban
-		for _, b := range p.rooms.dispatch.Bans() {
+		for _, b := range p.rooms.dispatch.Crashes().Bans() {
 			i := 0
 			if b.Direct {
 				i = 1
