@@ -5,7 +5,6 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 // backlog is the state that all parts of a Dispatcher share: the owners with their queues, and what is counted over
@@ -262,22 +261,4 @@ func (b *backlog) expireOwner(o *owner, now time.Time, fx *effects) {
 		}
 		return true
 	}, fx)
-}
-
-// ending is what the verdict on an event of r depends on.
-func (b *backlog) ending(r *run, e *lifecycle.Delivery, attempt int, end *lifecycle.End, now time.Time) ending {
-	left := noDeadline
-	if !e.Deadline.IsZero() {
-		left = e.Deadline.Sub(now)
-	}
-	return ending{
-		request: requestOf(e),
-		end:     end,
-		retries: r.version.retries,
-		attempt: attempt - e.Spared,
-		replied: r.replied,
-		lost:    end.Lost && !guard.CrashSuspects.Off(),
-		left:    left,
-		rand:    b.cfg.Rand,
-	}
 }

@@ -47,6 +47,7 @@ type Dispatcher struct {
 	backlog          // owners, their events and runs
 	gatherer gatherer
 	placer   // which threads run the events
+	reports  reports
 }
 
 // New makes a Dispatcher that has no workers yet. Wire must be called before anything else.
@@ -65,6 +66,7 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 	}
 	d.placer = newPlacer(cfg, &d.backlog)
 	d.gatherer.b = &d.backlog
+	d.reports = reports{log: log, b: &d.backlog, placer: &d.placer, gatherer: &d.gatherer}
 	d.gates.crashes.b, d.gates.crashes.most = &d.backlog, firstSuspects
 	if err := reg.Register(collector{d.Figures()}); err != nil {
 		return nil, err
