@@ -161,7 +161,7 @@ func (d *Dispatcher) Remove(ownerName, name string) {
 	d.locked(func(_ time.Time, fx *effects) {
 		if o := d.owners[ownerName]; o != nil && o.routes[name] != nil {
 			delete(d.gates.workers.limited, o.routes[name])
-			d.metrics.unlabel(o.routes[name], ownerName)
+			d.metrics.unlabel(&o.routes[name].done, ownerName)
 			d.gatherer.regather(o, o.routes[name], true, fx)
 			o.remove(o.routes[name])
 			d.changed(o)

@@ -61,8 +61,7 @@ type workerLabels struct {
 }
 
 // worked counts an attempt of a worker.
-func (m *metrics) worked(r *route, owner string, now time.Time, took time.Duration, failed bool) {
-	c := &r.done
+func (m *metrics) worked(c *workerCounts, now time.Time, took time.Duration, failed bool) {
 	if step := now.Sub(c.since); step > time.Second { // not for each event
 		c.recent, c.since = c.rate(now), now
 	}
@@ -70,14 +69,6 @@ func (m *metrics) worked(r *route, owner string, now time.Time, took time.Durati
 	c.ended++
 	c.last = now
 	c.duration.observe(took)
-	if !c.label && !r.gone && m.labels.n < maxWorkerLabels && m.labels.of[owner] < maxOwnerLabels {
-		if m.labels.of == nil {
-			m.labels.of = map[string]int{}
-		}
-		c.label = true
-		m.labels.n++
-		m.labels.of[owner]++
-	}
 	ended, wrong := &m.labels.others, &m.labels.wrong
 	if c.label {
 		ended, wrong = &c.labelled, &c.labelledBad
@@ -89,12 +80,25 @@ func (m *metrics) worked(r *route, owner string, now time.Time, took time.Durati
 	}
 }
 
-// unlabel gives the label of a worker that was removed to another one. Its series ends.
-func (m *metrics) unlabel(r *route, owner string) {
-	if !r.done.label {
+// label gives a worker a label of its own if there is one left.
+func (m *metrics) label(c *workerCounts, owner string) {
+	if c.label || m.labels.n >= maxWorkerLabels || m.labels.of[owner] >= maxOwnerLabels {
 		return
 	}
-	r.done.label = false
+	if m.labels.of == nil {
+		m.labels.of = map[string]int{}
+	}
+	c.label = true
+	m.labels.n++
+	m.labels.of[owner]++
+}
+
+// unlabel gives the label of a worker that was removed to another one. Its series ends.
+func (m *metrics) unlabel(c *workerCounts, owner string) {
+	if !c.label {
+		return
+	}
+	c.label = false
 	m.labels.n--
 	if m.labels.of[owner]--; m.labels.of[owner] == 0 {
 		delete(m.labels.of, owner)

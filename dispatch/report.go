@@ -120,9 +120,12 @@ func (x *reports) end(r *run, end *lifecycle.End, now time.Time, fx *effects) {
 	cpu := end.CPU // if it did not start, that of loading its module
 	if end.Started {
 		cpu = max(cpu, leastCost)
+		if !r.route.gone {
+			x.b.metrics.label(&r.route.done, o.name)
+		}
 		for range max(1, len(r.Batch)) {
 			x.b.metrics.ended(r.Event.Kind, took, end.Warm)
-			x.b.metrics.worked(r.route, o.name, now, took, end.Failure != nil)
+			x.b.metrics.worked(&r.route.done, now, took, end.Failure != nil)
 		}
 	}
 	o.account.correct(r.cost, cpu)

@@ -109,9 +109,7 @@ func (l Lessee) Lapse(ownerName, worker string, term uint64) {
 		if r.term != term || r.lease != held && r.lease != givenBack {
 			return
 		}
-		for _, x := range r.leased {
-			halts = append(halts, x.Halt)
-		}
+		halts = append(halts, r.leased...)
 		r.lease = unwanted
 		o.seeLease(r, fx)
 	})
