@@ -16,12 +16,10 @@ type backlog struct {
 
 	owners   map[string]*owner
 	parks    map[string]uint64 // how many events of each owner were parked: Through tells by it whether it is late
-	queues   [classes]fairQueue
-	shares   shares
-	runnable [classes]int // events that could start now, within the limits
-	queued   int          // events in all queues
-	running  int          // attempts that threads have
-	draining bool         // no event of the stream starts any more
+	shares                     // the fair queues in which the owners stand
+	queued   int               // events in all queues
+	running  int               // attempts that threads have
+	draining bool              // no event of the stream starts any more
 
 	soonest   time.Time     // no queued event has a deadline before this; zero = none has one
 	deadlines chan struct{} // tells Run that something is due earlier
@@ -37,7 +35,7 @@ func newBacklog(cfg Config) backlog {
 		},
 		owners:    make(map[string]*owner),
 		parks:     make(map[string]uint64),
-		shares:    shares{number: 2}, // owners begin with 0: neither this one nor the last
+		shares:    shares{cfg: cfg, number: 2}, // owners begin with 0: neither this one nor the last
 		deadlines: make(chan struct{}, 1),
 	}
 }
@@ -56,18 +54,11 @@ func (b *backlog) forget(o *owner) {
 // attempts changed. Next, which serves owners, updates the fair queue itself.
 func (b *backlog) changed(o *owner) {
 	b.recount(o)
-	switch {
-	case o.counted > 0 && o.list == nil:
-		b.queues[o.class].enter(o)
-	case o.counted == 0 && o.list != nil:
-		b.queues[o.class].leave(o)
-	}
+	b.shares.place(o)
 }
 
 func (b *backlog) recount(o *owner) {
-	n := min(o.queue.n, b.gates.owners.places(o))
-	b.runnable[o.class] += n - o.counted
-	o.counted = n
+	b.shares.count(o, min(o.queue.n, b.gates.owners.places(o)))
 }
 
 // makeRoom reports room for an owner with parked events to the settler: after each quarter of a queue that left it, and

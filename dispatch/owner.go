@@ -20,7 +20,7 @@ type owner struct {
 	extra    int       // events of its batches, incomplete, queued or running, beside the one that counts for each item or run
 	suspects int       // events that wait in the quarantine instead
 	soonest  time.Time // no queued event has a deadline before this; zero = none has one
-	counted  int       // part of backlog.runnable
+	counted  int       // part of shares.runnable
 
 	// What the parts of the Dispatcher keep of it. Each type has the methods that change it.
 	places     // of the limit of owners
