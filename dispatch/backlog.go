@@ -5,7 +5,6 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 // backlog is the state that all parts of a Dispatcher share: the owners with their queues, and what is counted over
@@ -17,12 +16,10 @@ type backlog struct {
 
 	owners   map[string]*owner
 	parks    map[string]uint64 // how many events of each owner were parked: Through tells by it whether it is late
-	queues   [classes]fairQueue
-	shares   shares
-	runnable [classes]int // events that could start now, within the limits
-	queued   int          // events in all queues
-	running  int          // attempts that threads have
-	draining bool         // no event of the stream starts any more
+	shares                     // the fair queues in which the owners stand
+	queued   int               // events in all queues
+	running  int               // attempts that threads have
+	draining bool              // no event of the stream starts any more
 
 	soonest   time.Time     // no queued event has a deadline before this; zero = none has one
 	deadlines chan struct{} // tells Run that something is due earlier
@@ -38,7 +35,7 @@ func newBacklog(cfg Config) backlog {
 		},
 		owners:    make(map[string]*owner),
 		parks:     make(map[string]uint64),
-		shares:    shares{number: 2}, // owners begin with 0: neither this one nor the last
+		shares:    shares{cfg: cfg, number: 2}, // owners begin with 0: neither this one nor the last
 		deadlines: make(chan struct{}, 1),
 	}
 }
@@ -57,18 +54,11 @@ func (b *backlog) forget(o *owner) {
 // attempts changed. Next, which serves owners, updates the fair queue itself.
 func (b *backlog) changed(o *owner) {
 	b.recount(o)
-	switch {
-	case o.counted > 0 && o.list == nil:
-		b.queues[o.class].enter(o)
-	case o.counted == 0 && o.list != nil:
-		b.queues[o.class].leave(o)
-	}
+	b.shares.place(o)
 }
 
 func (b *backlog) recount(o *owner) {
-	n := min(o.queue.n, b.gates.owners.places(o))
-	b.runnable[o.class] += n - o.counted
-	o.counted = n
+	b.shares.count(o, min(o.queue.n, b.gates.owners.places(o)))
 }
 
 // makeRoom reports room for an owner with parked events to the settler: after each quarter of a queue that left it, and
@@ -82,41 +72,6 @@ func (b *backlog) makeRoom(o *owner, fx *effects) {
 	}
 }
 
-// overflow knows whether events of an owner are parked, for which its queue had no room. d.mu must be held for all
-// methods.
-type overflow struct {
-	maxQueued int
-	parking   bool // its events are parked, and new ones go behind them
-	parked    bool // parked events come back or may do so: room is reported to the settler
-	full      bool // its queue ran over, and is not half empty yet
-	freed     int  // events that left the queue since room was last reported to the settler
-}
-
-// park notes that an event is parked while so many wait. again: it was parked before, and goes back to its place.
-func (f *overflow) park(held int, again bool) {
-	f.full = f.full || held >= f.maxQueued
-	f.parked = true
-	f.parking = f.parking || !again
-}
-
-// comesBack notes that a parked event is submitted. Perhaps another process parked it.
-func (f *overflow) comesBack() { f.parked = true }
-
-// through notes that no parked event is left.
-func (f *overflow) through() { f.parking, f.parked = false, false }
-
-// left notes that events left the queue.
-func (f *overflow) left(n int) { f.freed += n }
-
-// room is how much room is reported now, while so many wait; 0 = it is not reported.
-func (f *overflow) room(waiting int) int {
-	if !f.parked || 2*waiting >= f.maxQueued || !f.full && waiting > 0 && 4*f.freed < f.maxQueued {
-		return 0
-	}
-	f.full, f.freed = false, 0
-	return (f.maxQueued+1)/2 - waiting
-}
-
 // push puts an item into its owner's queue.
 func (b *backlog) push(o *owner, it item, front bool, fx *effects) {
 	o.enqueue(it, front)
@@ -126,14 +81,6 @@ func (b *backlog) push(o *owner, it item, front bool, fx *effects) {
 	b.queued++
 	b.noteOwnerDeadline(o, it.event.Deadline)
 	b.changed(o)
-}
-
-// routeOf returns the route of e, or nil when there is no such worker.
-func routeOf(owners map[string]*owner, e *lifecycle.Delivery) *route {
-	if o := owners[e.Owner]; o != nil {
-		return o.routes[e.Worker]
-	}
-	return nil
 }
 
 // park decides that e is parked. Later events of its owner go behind it, until the settler reports that all parked ones
@@ -305,22 +252,4 @@ func (b *backlog) expireOwner(o *owner, now time.Time, fx *effects) {
 		}
 		return true
 	}, fx)
-}
-
-// ending is what the verdict on an event of r depends on.
-func (b *backlog) ending(r *run, e *lifecycle.Delivery, attempt int, end *lifecycle.End, now time.Time) ending {
-	left := noDeadline
-	if !e.Deadline.IsZero() {
-		left = e.Deadline.Sub(now)
-	}
-	return ending{
-		request: requestOf(e),
-		end:     end,
-		retries: r.version.retries,
-		attempt: attempt - e.Spared,
-		replied: r.replied,
-		lost:    end.Lost && !guard.CrashSuspects.Off(),
-		left:    left,
-		rand:    b.cfg.Rand,
-	}
 }

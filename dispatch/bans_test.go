@@ -52,7 +52,7 @@ func TestOwnersWaitWhileATurnOverstays(t *testing.T) {
 			require.Equal(t, "other", a.Worker.Owner)
 		}
 	}
-	require.Equal(t, 1, d.Stats().Queued)
+	require.Equal(t, 1, d.Figures().Stats().Queued)
 	d.Overstays(first[0].Worker, false)
 	require.Empty(t, d.Next(0, 8))
 	d.Overstays(first[0].Worker, false)
@@ -194,7 +194,7 @@ func TestBansHoldForWaitingEvents(t *testing.T) {
 	for _, s := range l.take() {
 		require.Equal(t, events.ReasonCrash, s.Outcome.Failure.Reason)
 	}
-	require.Zero(t, d.Stats().Queued)
+	require.Zero(t, d.Figures().Stats().Queued)
 }
 
 // Processes exchange their bans, and the exchange does not make them longer.
@@ -208,19 +208,19 @@ func TestBansAreReported(t *testing.T) {
 		lose(a, 0, run)
 		start := time.Now()
 		for time.Since(start) < firstBan-banSlack {
-			b.HearBans(a.Bans())
+			b.Crashes().HearBans(a.Crashes().Bans())
 			run, _ = one(t, b, m, task("o", "w", 1))
 			require.Empty(t, run)
 			time.Sleep(100 * time.Millisecond) // on its way
-			a.HearBans(b.Bans())
+			a.Crashes().HearBans(b.Crashes().Bans())
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(2 * banSlack)
 		run, _ = one(t, b, m, task("o", "w", 1))
 		require.Len(t, run, 1)
-		b.HearBans([]Ban{{Owner: "o", Worker: "w", Times: 0, LeftMs: 1e9},
+		b.Crashes().HearBans([]Ban{{Owner: "o", Worker: "w", Times: 0, LeftMs: 1e9},
 			{Owner: "o", Worker: "w", Times: 9, LeftMs: 1 << 62}})
-		require.LessOrEqual(t, b.Bans()[0].LeftMs, longestBan.Milliseconds())
+		require.LessOrEqual(t, b.Crashes().Bans()[0].LeftMs, longestBan.Milliseconds())
 	})
 }
 
@@ -245,14 +245,14 @@ func TestSuspectsOfDirectEventsAreTriedOneByOne(t *testing.T) {
 			_, _, n := d.gates.crashes.holding(time.Now())
 			return n
 		}
-		d.Suspect([]Suspect{{Owner: "a", Worker: "w", Try: true}, {Owner: "a", Worker: "v", Try: true},
+		d.Crashes().Suspect([]Suspect{{Owner: "a", Worker: "w", Try: true}, {Owner: "a", Worker: "v", Try: true},
 			{Owner: "b", Worker: "w", Try: true}, {Owner: "c", Worker: "w", Try: true}})
 		require.Nil(t, ask(d, "a", "w"))
 		require.Nil(t, ask(d, "a", "v"), "those of one owner are tried together")
 		f := ask(d, "b", "w")
 		require.Equal(t, events.ReasonCrash, f.Reason)
 		require.Equal(t, turnFor, f.RetryAfter)
-		require.Empty(t, d.Bans(), "other processes try nobody")
+		require.Empty(t, d.Crashes().Bans(), "other processes try nobody")
 		require.Nil(t, ask(d, "other", "w"))
 		d.Submit(tasks("b", "w", 1))
 		require.Empty(t, l.take(), "an event of the stream waits")
@@ -268,7 +268,7 @@ func TestSuspectsOfDirectEventsAreTriedOneByOne(t *testing.T) {
 		require.Nil(t, ask(d, "c", "w"))
 		require.Zero(t, suspects())
 
-		d.Suspect([]Suspect{{Owner: "a", Worker: "w", Try: true}, {Owner: "b", Worker: "w", Try: true}})
+		d.Crashes().Suspect([]Suspect{{Owner: "a", Worker: "w", Try: true}, {Owner: "b", Worker: "w", Try: true}})
 		require.Nil(t, ask(d, "a", "w"))
 		time.Sleep(suspectFor)
 		require.Nil(t, ask(d, "a", "w"))
@@ -286,8 +286,8 @@ func TestDirectEventsAreRefused(t *testing.T) {
 			d.Install(workers.Only(worker("b", "w")))
 		}
 		require.Nil(t, ask(d, "a", "w"), "it waits, and is refused when it would start")
-		d.Suspect([]Suspect{{Owner: "a", Worker: "w", Times: 3, Left: 4 * time.Second}})
-		next.HearBans(d.Bans())
+		d.Crashes().Suspect([]Suspect{{Owner: "a", Worker: "w", Times: 3, Left: 4 * time.Second}})
+		next.Crashes().HearBans(d.Crashes().Bans())
 		for _, d := range []*Dispatcher{d, next} {
 			f := ask(d, "a", "w")
 			require.Equal(t, events.ReasonCrash, f.Reason)

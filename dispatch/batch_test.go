@@ -54,7 +54,7 @@ func TestBatchesGather(t *testing.T) {
 		d.Submit(tasks("o", "w", 7))
 		runs, batches := next(t, d)
 		require.Equal(t, []string{"0 1 2", "3 4 5"}, batches, "full ones start at once")
-		require.Equal(t, 1, d.Stats().Queued, "the last event waits")
+		require.Equal(t, 1, d.Figures().Stats().Queued, "the last event waits")
 		l.takeWoken()
 		time.Sleep(4 * time.Second)
 		d.Submit([]*lifecycle.Delivery{task("o", "w", 7)})
@@ -64,7 +64,7 @@ func TestBatchesGather(t *testing.T) {
 		require.Equal(t, []int{0}, l.takeWoken(), "it waited long enough, counted from its first event")
 		more, batches := next(t, d)
 		require.Equal(t, []string{"6 7"}, batches)
-		require.Equal(t, 3, d.Stats().Running, "a batch is one run")
+		require.Equal(t, 3, d.Figures().Stats().Running, "a batch is one run")
 		report(d, 0, time.Millisecond, append(runs, more...))
 		s := l.take()
 		require.Len(t, s, 8)
@@ -74,7 +74,7 @@ func TestBatchesGather(t *testing.T) {
 			require.Equal(t, `{"success":true}`, string(x.Reply.Body))
 			require.Equal(t, x.Event.ID, x.Reply.EventID)
 		}
-		require.Equal(t, Stats{Owners: 1, Asleep: 1}, d.Stats())
+		require.Equal(t, Stats{Owners: 1, Asleep: 1}, d.Figures().Stats())
 	})
 }
 
@@ -237,7 +237,7 @@ func TestInterruptedBatch(t *testing.T) {
 	d.Install(workers.Only(batcher("o", "w", 3, 0)))
 	d.Submit(tasks("o", "w", 3))
 	d.Report(0, []lifecycle.Report{notStarted(d.Next(0, 1)[0])})
-	require.Equal(t, 3, d.Stats().Queued)
+	require.Equal(t, 3, d.Figures().Stats().Queued)
 	require.Empty(t, l.take())
 	runs, batches := next(t, d)
 	require.Equal(t, []string{"0 1 2"}, batches)
@@ -266,7 +266,7 @@ func TestBatchThatDidNotBeginGoesBackInADrain(t *testing.T) {
 		want = append(want, lifecycle.Settlement{Event: e, Order: lifecycle.Return})
 	}
 	require.Equal(t, want, l.take())
-	require.Equal(t, Stats{Owners: 1, Draining: true}, d.Stats())
+	require.Equal(t, Stats{Owners: 1, Draining: true}, d.Figures().Stats())
 }
 
 func TestDrainWhileGathering(t *testing.T) {
@@ -279,7 +279,7 @@ func TestDrainWhileGathering(t *testing.T) {
 	for _, x := range s {
 		require.Equal(t, lifecycle.Return, x.Order)
 	}
-	require.Equal(t, Stats{Owners: 1, Draining: true}, d.Stats())
+	require.Equal(t, Stats{Owners: 1, Draining: true}, d.Figures().Stats())
 }
 
 func TestDeadlineWhileGathering(t *testing.T) {
@@ -352,7 +352,7 @@ func TestBatchesAreBounded(t *testing.T) {
 		}
 	}
 	require.Positive(t, parked, "events of batches that run count in their owner's room")
-	require.LessOrEqual(t, d.BusyOwners()[0].Queued, 40)
+	require.LessOrEqual(t, d.Figures().BusyOwners()[0].Queued, 40)
 }
 
 // TestManyBatchesGather: the events that gather take at most half of their owner's room, however many workers it has.
@@ -367,7 +367,7 @@ func TestManyBatchesGather(t *testing.T) {
 	d.Submit(all)
 	_, batches := next(t, d)
 	require.Len(t, batches, 10)
-	require.Equal(t, 20, d.BusyOwners()[0].Queued)
+	require.Equal(t, 20, d.Figures().BusyOwners()[0].Queued)
 }
 
 // A batch that waits to start is divided when another version runs its events, one that takes none in batches. There is

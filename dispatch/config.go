@@ -144,3 +144,8 @@ func (s threadSet) each(f func(thread int)) {
 		f(bits.TrailingZeros64(uint64(s)))
 	}
 }
+
+// doubled is a time that doubles with each further of n crashes, up to the longest.
+func doubled(first time.Duration, n int, longest time.Duration) time.Duration {
+	return min(first<<min(max(1, n)-1, 20), longest)
+}

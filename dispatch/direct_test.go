@@ -119,7 +119,7 @@ func TestDirectEventOfABusyOwner(t *testing.T) {
 	e, c = direct("o", "w")
 	d.Submit([]*lifecycle.Delivery{e})
 	require.Empty(t, c.replies)
-	require.Equal(t, 4, d.Stats().Queued)
+	require.Equal(t, 4, d.Figures().Stats().Queued)
 }
 
 // Direct events have nowhere to go back to when the process drains: they run.

@@ -47,6 +47,7 @@ type Dispatcher struct {
 	backlog          // owners, their events and runs
 	gatherer gatherer
 	placer   // which threads run the events
+	reports  reports
 }
 
 // New makes a Dispatcher that has no workers yet. Wire must be called before anything else.
@@ -65,8 +66,9 @@ func New(cfg Config, log zerolog.Logger, reg prometheus.Registerer) (*Dispatcher
 	}
 	d.placer = newPlacer(cfg, &d.backlog)
 	d.gatherer.b = &d.backlog
+	d.reports = reports{log: log, b: &d.backlog, placer: &d.placer, gatherer: &d.gatherer}
 	d.gates.crashes.b, d.gates.crashes.most = &d.backlog, firstSuspects
-	if err := reg.Register(collector{d}); err != nil {
+	if err := reg.Register(collector{d.Figures()}); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -159,7 +161,7 @@ func (d *Dispatcher) Remove(ownerName, name string) {
 	d.locked(func(_ time.Time, fx *effects) {
 		if o := d.owners[ownerName]; o != nil && o.routes[name] != nil {
 			delete(d.gates.workers.limited, o.routes[name])
-			d.metrics.unlabel(o.routes[name], ownerName)
+			d.metrics.unlabel(&o.routes[name].done, ownerName)
 			d.gatherer.regather(o, o.routes[name], true, fx)
 			o.remove(o.routes[name])
 			d.changed(o)

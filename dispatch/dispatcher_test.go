@@ -166,7 +166,7 @@ func TestEventRuns(t *testing.T) {
 
 	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true}}}) // a mistake of the thread
 	require.Empty(t, l.take(), "one final settlement per event")
-	require.Equal(t, Stats{Owners: 1}, d.Stats())
+	require.Equal(t, Stats{Owners: 1}, d.Figures().Stats())
 }
 
 func TestFailureReply(t *testing.T) {
@@ -300,12 +300,12 @@ func TestRemovedOwnerIsForgotten(t *testing.T) {
 	d.Submit(tasks("o", "w", 1))
 	batch := d.Next(0, 1)
 	d.Remove("o", "w")
-	require.Equal(t, 1, d.Stats().Owners, "an attempt runs")
+	require.Equal(t, 1, d.Figures().Stats().Owners, "an attempt runs")
 	d.Report(0, []lifecycle.Report{notStarted(batch[0])})
-	require.Equal(t, 1, d.Stats().Queued)
+	require.Equal(t, 1, d.Figures().Stats().Queued)
 	require.Nil(t, d.Next(0, 1))
 	require.Equal(t, events.ReasonNoWorker, l.take()[0].Outcome.Failure.Reason)
-	require.Equal(t, Stats{Asleep: 1}, d.Stats())
+	require.Equal(t, Stats{Asleep: 1}, d.Figures().Stats())
 }
 
 func TestParkAndRoom(t *testing.T) {
@@ -331,8 +331,8 @@ func TestParkAndRoom(t *testing.T) {
 	require.Empty(t, l.take(), "a retried event is held already")
 
 	next := func() { // one event of o leaves the queue
-		was := d.BusyOwners()
-		for d.BusyOwners()[0].Queued == was[0].Queued {
+		was := d.Figures().BusyOwners()
+		for d.Figures().BusyOwners()[0].Queued == was[0].Queued {
 			report(d, 0, time.Microsecond, d.Next(0, 1))
 		}
 	}
@@ -367,7 +367,7 @@ func TestParkAndRoom(t *testing.T) {
 	d.owners["o"].parked = true // another process has some
 	d.Submit(tasks("o", "w", 1))
 	require.Empty(t, l.take(), "all are through")
-	for d.Stats().Queued > 0 {
+	for d.Figures().Stats().Queued > 0 {
 		report(d, 0, time.Microsecond, d.Next(0, 1))
 	}
 	require.Equal(t, room{"o", 5}, l.rooms[len(l.rooms)-1], "nothing left")
@@ -393,8 +393,8 @@ func TestDrain(t *testing.T) {
 	s = l.take()
 	require.Equal(t, lifecycle.Ack, s[0].Outcome.Verdict, "what runs goes on")
 	require.Equal(t, lifecycle.Return, s[1].Order)
-	require.True(t, d.Stats().Draining)
-	require.Zero(t, d.Stats().Queued+d.Stats().Running)
+	require.True(t, d.Figures().Stats().Draining)
+	require.Zero(t, d.Figures().Stats().Queued+d.Figures().Stats().Running)
 }
 
 func TestDeadlineWhileQueued(t *testing.T) {
@@ -426,7 +426,7 @@ func TestDeadlineWhileQueued(t *testing.T) {
 		require.Len(t, s, 1)
 		require.Equal(t, lifecycle.Ack, s[0].Outcome.Verdict)
 		require.Equal(t, 503, s[0].Reply.Status)
-		require.Equal(t, 2, d.Stats().Queued)
+		require.Equal(t, 2, d.Figures().Stats().Queued)
 		require.Equal(t, "2", d.Next(0, 1)[0].Event.ID)
 		time.Sleep(time.Hour)
 		require.Nil(t, d.Next(0, 1))
@@ -456,7 +456,7 @@ pinwheel_dispatch_queued 1
 pinwheel_dispatch_attempts_total{context="cold"} 1
 pinwheel_dispatch_attempts_total{context="warm"} 1
 `), "pinwheel_dispatch_queued", "pinwheel_dispatch_attempts_total"))
-	flow := d.Flow()
+	flow := d.Figures().Flow()
 	require.Equal(t, []uint64{2, 2, 1, 1, 0}, []uint64{flow.Duration.Count, flow.Wait.Count, flow.Retried, flow.Failed,
 		flow.Parked})
 	require.Len(t, flow.Duration.Buckets, len(Bounds()))
@@ -517,28 +517,28 @@ func TestWorkersAreCounted(t *testing.T) {
 	require.InDelta(t, 3, labels["good/w"], 0)
 	require.InDelta(t, runs, all, 0)
 
-	busy := BusyWorkers(d, "", "", 5).Workers
+	busy := d.Figures().BusyWorkers("", "", 5).Workers
 	require.Len(t, busy, 5)
 	require.Equal(t, []any{"good", "w", uint64(3), uint64(3), uint64(3), WorkerOffline},
 		[]any{busy[0].Owner, busy[0].Worker, busy[0].Ended, busy[0].Failed, busy[0].Duration.Count, busy[0].State})
 	require.False(t, busy[0].Last.IsZero())
 	d.Submit([]*lifecycle.Delivery{task("good", "w", 1000)})
 	a := d.Next(0, 1)[0]
-	require.Equal(t, WorkerActive, BusyWorkers(d, "", "", 1).Workers[0].State)
+	require.Equal(t, WorkerActive, d.Figures().BusyWorkers("", "", 1).Workers[0].State)
 	d.Report(0, []lifecycle.Report{{Attempt: a, End: &lifecycle.End{Started: true}}})
-	require.Equal(t, WorkerIdle, BusyWorkers(d, "", "", 1).Workers[0].State)
+	require.Equal(t, WorkerIdle, d.Figures().BusyWorkers("", "", 1).Workers[0].State)
 
-	good := BusyWorkers(d, "good", "", 5)
+	good := d.Figures().BusyWorkers("good", "", 5)
 	require.Equal(t, OwnerStats{Owner: "good"}, good.OwnerStats)
 	require.Equal(t, []any{uint64(4), uint64(3), uint64(4)}, []any{good.Ended, good.Failed, good.Duration.Count})
-	require.Equal(t, BusyWorkers(d, "", "", 1).Workers, good.Workers, "and none of others")
-	require.Empty(t, BusyWorkers(d, "good", "none", 5).Workers)
-	require.Empty(t, BusyWorkers(d, "none", "", 5).Workers)
-	hostile := BusyWorkers(d, "hostile", "", 3)
+	require.Equal(t, d.Figures().BusyWorkers("", "", 1).Workers, good.Workers, "and none of others")
+	require.Empty(t, d.Figures().BusyWorkers("good", "none", 5).Workers)
+	require.Empty(t, d.Figures().BusyWorkers("none", "", 5).Workers)
+	hostile := d.Figures().BusyWorkers("hostile", "", 3)
 	require.Len(t, hostile.Workers, 3)
 	require.EqualValues(t, 2*maxOwnerLabels, hostile.Ended, "the sum is that of all of them")
-	require.Equal(t, hostile.Workers[2:], BusyWorkers(d, "hostile", hostile.Workers[2].Worker, 3).Workers)
-	require.EqualValues(t, 1, BusyWorkers(d, "hostile", hostile.Workers[2].Worker, 3).Ended)
+	require.Equal(t, hostile.Workers[2:], d.Figures().BusyWorkers("hostile", hostile.Workers[2].Worker, 3).Workers)
+	require.EqualValues(t, 1, d.Figures().BusyWorkers("hostile", hostile.Workers[2].Worker, 3).Ended)
 
 	d.Remove("good", "w") // another worker gets its label
 	run("last", "w", nil)

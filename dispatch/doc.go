@@ -11,23 +11,25 @@
 //
 // The files stand in the order in which they use each other: a part calls those below it.
 //
-//  1. rules.go: what the fleet sets and tells while it runs: policies, processes, leases, bans, crashes.
-//  2. submit.go, next.go, report.go, batch.go, running.go, deadline.go: the way of an event, a method of the Dispatcher
-//     for each step. metrics.go and stats.go say what happened.
-//  3. dispatcher.go: the Dispatcher, and locked: what may let events start, or settles some, is changed there.
+//  1. submit.go, next.go, running.go, deadline.go: the way of an event, a method of the Dispatcher for each step.
+//     rules.go: what the fleet sets and tells while it runs: policies, processes, leases, crashes. stats.go says what
+//     people and metrics may know: Figures.
+//  2. dispatcher.go: the Dispatcher, and locked: what may let events start, or settles some, is changed there.
+//  3. report.go: what becomes of the events that threads report about.
 //  4. gatherer.go: makes batches of tasks before they enter their owners' queues.
-//  5. placer.go, idle.go: which owner a thread serves, and which threads are woken. shares.go: which owners took more
-//     than their share of the CPU, and run on background threads.
-//  6. backlog.go: the owners with their queues, and the counts over them. All parts share it.
-//  7. gate.go: the rules about single events. Limits have an event wait: ownerlimit.go, workerlimit.go with its lease.
-//  8. crashes.go: the account of crashes. bans.go refuses events of workers that cost threads or processes.
-//     quarantine.go has events during whose runs processes died: each runs watched at first, and alone in the end.
-//  9. effects.go: what is collected under the lock and carried out without it.
+//  5. placer.go, idle.go: which owner a thread serves, and which threads are woken.
+//  6. quarantine.go has events during whose runs processes died: each runs watched at first, and alone in the end.
+//  7. backlog.go: the owners, and the counts over them. All parts share it.
+//  8. gate.go: the rules about single events. Limits have an event wait: ownerlimit.go, workerlimit.go with its lease.
+//     The account of crashes refuses them: bans.go, of workers that cost threads or processes.
+//  9. shares.go: which owners took more than their share of the CPU, and run on background threads.
 //  10. fair_queue.go: which owner is served next. Deficit round robin over owners in units of CPU time.
 //  11. run.go, owner.go, route.go, queue.go: an attempt, a tenant, a worker with its versions, a queue of events. What
-//     a part keeps of each tenant is a type in the file of that part.
-//  12. verdict.go: judge and refuse, the table of docs/development/guarantees.md, and the delay until the next attempt.
-//  13. config.go: the settings, and the constants of all parts.
+//     a part keeps of each tenant is a type in owner.go, or in account.go if it counts CPU time. What the limit of a
+//     worker keeps of it is in concurrency.go.
+//  12. effects.go: what is collected under the lock and carried out without it. metrics.go: what is counted.
+//  13. verdict.go: judge, the table of docs/development/guarantees.md, and the delay until the next attempt.
+//  14. config.go: the settings, and the constants of all parts.
 //
 // A new rule about when an event may start is a new gate. A new rule about whether it may run at all is asked in
 // gates.refuse.
@@ -36,9 +38,9 @@
 //
 // Dispatcher.mu is the only lock. No method of another package is called while it is held, but Config.Rand and the
 // logger. So a Settler, the Threads, the Leases and the observers may take locks of their own and call the Dispatcher.
-// Through, Lost, Bans, HearBans and Suspect call none of them, so their callers may hold such a lock.
-// Methods of all parts but the Dispatcher need d.mu held. So do the unexported ones of the Dispatcher but locked,
-// lockedAt and apply.
+// Through, Lost and the methods of Crashes call none of them, so their callers may hold such a lock.
+// Methods of all parts need d.mu held, but the exported ones of the Dispatcher and of what it hands out: Figures,
+// Crashes and Lessee. So do the unexported ones of the Dispatcher but locked, lockedAt and apply.
 //
 // The package knows neither NATS nor V8.
 package dispatch

@@ -19,6 +19,18 @@ type room struct {
 	n     int
 }
 
+// Leases decides which process of the fleet runs events of a worker whose limit is exact. Its methods are called
+// without the dispatcher's lock, and must not block on the network.
+type Leases interface {
+	// Want reports that events of a worker wait for its lease. Grant answers it.
+	Want(owner, worker string)
+	// Idle reports that for the moment the worker has no event in this process, which has its lease. term is what Grant
+	// said.
+	Idle(owner, worker string, term uint64)
+	// GivenBack reports that no event runs under a lease that Withdraw took, or that is not needed any more.
+	GivenBack(owner, worker string, term uint64)
+}
+
 func returned(e *lifecycle.Delivery) lifecycle.Settlement {
 	return lifecycle.Settlement{Event: e, Order: lifecycle.Return}
 }
@@ -31,6 +43,12 @@ type leaseCall struct {
 }
 
 type leaseCalls uint8
+
+const (
+	wants leaseCalls = iota
+	idles
+	givesBack
+)
 
 func (fx *effects) lease(r *route, what leaseCalls) {
 	fx.leases = append(fx.leases, leaseCall{r.owner.name, r.name, r.term, what})
@@ -96,4 +114,27 @@ func (o observed) settled(batch []lifecycle.Settlement) {
 type closing struct {
 	thread int
 	worker *workers.Worker
+}
+
+// answerDirect gives settlements of direct events to their callers. It returns the others.
+func answerDirect(batch []lifecycle.Settlement) (others []lifecycle.Settlement) {
+	n := 0
+	for i := range batch {
+		s := &batch[i]
+		if !s.Event.Direct() {
+			if n < i {
+				batch[n] = *s
+			}
+			n++
+			continue
+		}
+		if s.Reply != nil {
+			s.Event.Caller.Reply(s.Reply)
+		}
+		if !s.ReplyOnly() {
+			s.Event.Caller.End()
+		}
+	}
+	clear(batch[n:])
+	return batch[:n]
 }

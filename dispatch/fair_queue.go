@@ -1,7 +1,5 @@
 package dispatch
 
-import "time"
-
 const (
 	// maxPassed is how often the dispatcher may pass over the next owner for one whose context is warm.
 	maxPassed = 3
@@ -28,88 +26,6 @@ type fairQueue struct {
 	newcomers ownerList
 	ring      ownerList // in order of due
 	looks     uint64    // how many owners were checked; for tests
-}
-
-// account is the CPU time that an owner may start. d.mu must be held for all methods.
-type account struct {
-	quantum time.Duration // CPU time that it gets in each round
-	credit  time.Duration // CPU time it may still start in its round; below zero is debt
-	seen    int64         // the round up to which credit was granted
-}
-
-// setWeight sets how many quanta the owner gets in each round.
-func (a *account) setWeight(weight int) {
-	a.quantum = quantum * time.Duration(max(1, weight))
-	a.credit = min(a.credit, a.quantum)
-}
-
-func (a *account) weight() int { return int(a.quantum / quantum) }
-
-// open gives a new owner its first credit, in a fair queue that is in that round.
-func (a *account) open(round int64) { a.credit, a.seen = a.quantum, round }
-
-// grant gives the credit for the rounds that began since the last grant.
-func (a *account) grant(round int64) {
-	if rounds := round - a.seen; rounds > 0 {
-		// Compared by division, because many rounds times quantum may overflow.
-		if rounds > int64((a.quantum-a.credit)/a.quantum) {
-			a.credit = a.quantum
-		} else {
-			a.credit += time.Duration(rounds) * a.quantum
-		}
-		a.seen = round
-	}
-}
-
-// change goes on with the rounds of another fair queue: those of two are independent.
-func (a *account) change(round int64) { a.seen = round }
-
-func (a *account) charge(cpu time.Duration) { a.credit -= cpu }
-
-// correct replaces what was charged for an attempt by what it took.
-func (a *account) correct(charged, took time.Duration) {
-	a.credit = min(a.credit+charged-took, a.quantum)
-}
-
-// position is where an owner stands in a fairQueue.
-type position struct {
-	due    int64      // the round in which it is served, so that a round ends without a scan of all owners
-	passed int        // how often it was passed over
-	list   *ownerList // the list it stands in, nil = none
-	prev   *owner
-	next   *owner
-}
-
-// ownerList is a doubly linked list through the owners themselves.
-type ownerList struct {
-	first, last *owner
-	n           int
-}
-
-func (l *ownerList) pushBack(o *owner) {
-	o.list, o.prev, o.next = l, l.last, nil
-	if l.last == nil {
-		l.first = o
-	} else {
-		l.last.next = o
-	}
-	l.last = o
-	l.n++
-}
-
-func (l *ownerList) remove(o *owner) {
-	if o.prev == nil {
-		l.first = o.next
-	} else {
-		o.prev.next = o.next
-	}
-	if o.next == nil {
-		l.last = o.prev
-	} else {
-		o.next.prev = o.prev
-	}
-	o.list, o.prev, o.next = nil, nil, nil
-	l.n--
 }
 
 // enter adds o, which has an event to start.

@@ -3,52 +3,18 @@ package dispatch
 import (
 	"slices"
 	"time"
-
-	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// gathering is a batch that is not complete.
-type gathering struct {
-	owner   *owner
-	route   *route
-	version *version
-	items   []item
-	bytes   int
-	due     time.Time // when it is complete in any case
-	nth     int       // in owner.gathers
-	index   int       // in gatherer.waiting, or -1
-}
+// A worker with a queue handler gets its tasks in batches. Tasks of one version gather until there are as many as a
+// batch may have, or until the first of them has waited long enough. Then the batch is one item of its owner's queue
+// and one run: for the turns of owners, for the limits of running events, and for the limits of the run. The end of the
+// run is judged for each event.
+//
+// A batch that fails does not say which event made it fail. So each event about which the handler decided nothing runs
+// alone the next time. An event beside one that always fails runs at most twice because of that.
 
-// gatherings are the incomplete batches of an owner. d.mu must be held for all methods.
-type gatherings struct {
-	gathers  []*gathering
-	gathered int // events in them
-}
-
-func (l *gatherings) add(g *gathering) {
-	g.nth = len(l.gathers)
-	l.gathers = append(l.gathers, g)
-}
-
-// gather adds an event to one of the batches.
-func (l *gatherings) gather(g *gathering, it item, bytes int) {
-	g.items = append(g.items, it)
-	g.bytes += bytes
-	l.gathered++
-}
-
-// gone notes that events left one of the batches.
-func (l *gatherings) gone(n int) { l.gathered -= n }
-
-// remove removes a batch with its events.
-func (l *gatherings) remove(g *gathering) {
-	last := len(l.gathers) - 1
-	l.gathers[g.nth] = l.gathers[last]
-	l.gathers[g.nth].nth = g.nth
-	l.gathers[last] = nil
-	l.gathers = l.gathers[:last]
-	l.gone(len(g.items))
-}
+// maxBatchBytes bounds the bodies and headers of a batch. A longer event is a batch of its own.
+const maxBatchBytes = 1 << 20
 
 // gatherer makes batches of events before these enter their owners' queues. d.mu must be held for all methods.
 type gatherer struct {
@@ -62,17 +28,6 @@ type gatherer struct {
 // it.
 func (a *gatherer) batchSize(o *owner, v *version) int {
 	return max(1, min(v.batch.MaxSize, a.b.cfg.MaxBatch, o.maxQueued/2))
-}
-
-// weight is how many bytes of a batch an event takes.
-func weight(e *lifecycle.Delivery) int {
-	n := len(e.Body)
-	for name, values := range e.Header {
-		for _, value := range values {
-			n += len(name) + len(value)
-		}
-	}
-	return n
 }
 
 // queue puts an event into its owner's queue, or has it gather with others.
@@ -218,19 +173,41 @@ func (a *gatherer) gatherAgain(o *owner, items []item, fx *effects) {
 	}
 }
 
-// filter keeps the events of an incomplete batch for which keep is true.
-func (g *gathering) filter(keep func(item) bool) {
-	kept := g.items[:0]
-	g.bytes = 0
-	for _, it := range g.items {
-		if keep(it) {
-			kept = append(kept, it)
-			g.bytes += weight(it.event)
+// refuseBatch takes out of the first item of o's queue, a batch, the events that cannot run and those that another
+// version runs now. It returns the version of the others, nil when there are none: then the item is gone.
+func (a *gatherer) refuseBatch(o *owner, now time.Time, fx *effects) *version {
+	it := o.queue.front()
+	var of *version
+	var others []item
+	n := 0
+	gone, left := it.filter(func(one item) bool {
+		v, f := a.b.gates.refuse(one.event, one.route, now)
+		switch {
+		case f != nil:
+			fx.settle = append(fx.settle, a.b.refused(one.event, v, f))
+			return false
+		case of == nil:
+			of = v
 		}
+		if v == of && v.batches(one.event) && !v.single(one.event) && n < a.batchSize(o, v) {
+			n++
+			return true
+		}
+		others = append(others, one)
+		return false
+	})
+	o.extra -= gone
+	a.b.queued -= gone
+	o.overflow.left(gone - len(others))
+	if !left {
+		o.extra++ // the item itself was not among them
+		r := o.dequeue().route
+		of = nil
+		o.leaveRoute(r, fx)
 	}
-	gone := len(g.items) - len(kept)
-	g.owner.extra -= gone
-	g.owner.gatherings.gone(gone)
-	clear(g.items[len(kept):])
-	g.items = kept
+	if len(others) > 0 {
+		a.gatherAgain(o, others, fx)
+		a.completeImmediate(fx)
+	}
+	return of
 }

@@ -1,7 +1,7 @@
 package dispatch
 
 // ownerLimit is the gate of owners: how many events of an owner may run in this process. A run that waits for a service
-// call does not count (calls.go).
+// call does not count.
 type ownerLimit struct {
 	cfg       Config
 	processes int            // of the fleet, 1 or more
@@ -29,36 +29,6 @@ func (l *ownerLimit) places(o *owner) int {
 		return 0
 	}
 	return o.places.free()
-}
-
-// places are those of an owner, and the attempts that take them. d.mu must be held for all methods.
-type places struct {
-	maxRunning int
-	running    int
-	calling    int // of running, how many wait for service calls
-	away       int // of running, how many run beside their threads
-}
-
-// free is how many attempts more there are places for.
-func (p *places) free() int { return max(0, p.maxRunning-(p.running-p.calling)) }
-
-// setCalling notes that an attempt waits for service calls, or that this is over. Meanwhile others may have its place.
-// It gets the place back whether one is free or not.
-func (p *places) setCalling(is bool) {
-	if is {
-		p.calling++
-	} else {
-		p.calling--
-	}
-}
-
-// leave notes that an attempt runs beside its thread, or that this is over.
-func (p *places) leave(is bool) {
-	if is {
-		p.away++
-	} else {
-		p.away--
-	}
 }
 
 // overstays counts the turns of an owner that overstay.

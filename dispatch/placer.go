@@ -163,14 +163,6 @@ func (x *spares) look(owners map[string]*owner, now time.Time) (unneeded []closi
 	return unneeded
 }
 
-// homeThread returns the thread that keeps its context of v when one is enough: the one that has had it for longest.
-func (v *version) homeThread() threadSet {
-	if v.home&v.warm == 0 {
-		v.home = v.warm.any()
-	}
-	return v.home
-}
-
 // tick lets threads be woken for events that were left to others in vain, and has contexts closed that are not needed.
 func (p *placer) tick(now time.Time, fx *effects) {
 	if !now.Before(p.idle.look) {

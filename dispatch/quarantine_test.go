@@ -148,7 +148,7 @@ func TestAloneIsBounded(t *testing.T) {
 		require.Same(t, run[0].Event, shared[0].Event)
 		require.Len(t, d.Next(0, 1), 1, "others go on")
 		report(d, 0, time.Millisecond, append(run, long...))
-		require.Equal(t, 1, d.Stats().Running)
+		require.Equal(t, 1, d.Figures().Stats().Running)
 		require.True(t, d.gates.crashes.idle())
 
 		// A settler that takes too long to note it: the event comes back later.

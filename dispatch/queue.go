@@ -14,6 +14,10 @@ type item struct {
 	batch *batch    // nil = event alone
 }
 
+// maxOvertaken is how many events of its owner may go before an older one that waited for the limit of its worker. It
+// bounds the search for the place of that one.
+const maxOvertaken = 64
+
 // keptItems is the largest buffer that an empty queue keeps.
 const keptItems = 8
 
@@ -148,4 +152,15 @@ func (it *item) events() []*lifecycle.Delivery {
 		list[i] = it.batch.items[i].event
 	}
 	return list
+}
+
+// weight is how many bytes of a batch an event takes.
+func weight(e *lifecycle.Delivery) int {
+	n := len(e.Body)
+	for name, values := range e.Header {
+		for _, value := range values {
+			n += len(name) + len(value)
+		}
+	}
+	return n
 }

@@ -4,68 +4,59 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
-// Report takes reports of the calling thread about its attempts, or about those that another thread handed to it.
-// Replies are completed (EventID, Attempt, Version, Duration) and passed on at once. Events that were not started go to
-// the front of their owner's queue. When the dispatcher drains, they go back to the stream, unless they are direct. The
-// thread may use the slice again afterwards.
-func (d *Dispatcher) Report(thread int, reports []lifecycle.Report) {
-	if len(reports) == 0 {
-		return
-	}
-	for i := range reports {
-		if r := &reports[i]; r.Reply != nil && r.End == nil {
-			r.Attempt.Status = r.Reply.Status // first: observers see it in the report of the end
-		}
-	}
-	d.observed.reported(reports)
-	d.locked(func(now time.Time, fx *effects) {
-		fx.settle = make([]lifecycle.Settlement, 0, len(reports))
-		d.takeBack(d.reports(thread, reports, now, fx), fx)
-	})
+// reports decides what becomes of the events that threads report about, and frees what their attempts used. d.mu must
+// be held for all methods.
+type reports struct {
+	log      zerolog.Logger
+	b        *backlog
+	placer   *placer
+	gatherer *gatherer
 }
 
-// reports judges the reports of a thread. It returns the attempts whose events go back to their queues. d.mu must be
-// held.
-func (d *Dispatcher) reports(thread int, all []lifecycle.Report, now time.Time, fx *effects) (back []*run) {
+// take judges the reports of a thread. It returns the attempts whose events go back to their queues.
+func (x *reports) take(thread int, all []lifecycle.Report, now time.Time, fx *effects) (back []*run) {
 	for i := range all {
 		if w := all[i].Closed; w != nil {
-			if v := installed(d.owners, w); v != nil {
+			if v := installed(x.b.owners, w); v != nil {
 				v.warm &^= 1 << thread
 			}
 			continue
 		}
 		r, ok := all[i].Attempt.Slot.(*run)
 		if !ok || r.ended {
-			d.log.Error().Int("thread", thread).Msg("report of an attempt that no thread has: ignored")
+			x.log.Error().Int("thread", thread).Msg("report of an attempt that no thread has: ignored")
 			continue
 		}
-		if d.report(r, &all[i], now, fx) {
+		if x.one(r, &all[i], now, fx) {
 			back = append(back, r)
 		}
 	}
 	return back
 }
 
-// takeBack queues the events of attempts that a thread did not start. d.mu must be held.
-func (d *Dispatcher) takeBack(all []*run, fx *effects) {
+// takeBack queues the events of attempts that a thread did not start.
+func (x *reports) takeBack(all []*run, fx *effects) {
 	for _, r := range slices.Backward(all) { // the last one goes first, so that they keep their order
-		if d.gates.crashes.takesBack(r) {
+		if x.b.gates.crashes.takesBack(r) {
 			continue
 		}
-		d.owners[r.owner.name] = r.owner // it may have been forgotten with its last attempt
+		x.b.owners[r.owner.name] = r.owner // it may have been forgotten with its last attempt
 		if r.route.gone {
 			r.owner.keep(r.route)
 		}
-		d.gatherer.pushBatch(r.owner, r.items(), true, fx)
+		x.gatherer.pushBatch(r.owner, r.items(), true, fx)
 	}
 }
 
-// report judges one report. It returns true when the event goes back to its queue.
-func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *effects) (requeue bool) {
+// one judges one report. It returns true when the event goes back to its queue.
+func (x *reports) one(r *run, rep *lifecycle.Report, now time.Time, fx *effects) (requeue bool) {
 	took := now.Sub(r.Start)
 	reply, end := rep.Reply, rep.End
 	if end != nil && end.Retry && !r.replied {
@@ -84,17 +75,17 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 		return false
 	}
 	if r.Batch != nil {
-		return d.reportBatch(r, end, now, fx)
+		return x.batch(r, end, now, fx)
 	}
-	is := judge(d.ending(r, r.Event, r.Number, end, now))
+	is := judge(x.ending(r, r.Event, r.Number, end, now))
 	if end.Interrupted && end.Started {
 		r.Event.Interrupted++
 	}
 	if is.notRun {
-		return d.notRun(r, end, now, fx)
+		return x.notRun(r, end, now, fx)
 	}
-	d.end(r, end, now, fx)
-	s := d.settlement(r.Event, r.version, is, took)
+	x.end(r, end, now, fx)
+	s := x.b.settlement(r.Event, r.version, is, took)
 	s.Brief = end.Started && !end.Waited && end.CPU <= briefCPU
 	if reply != nil {
 		s.Reply = reply
@@ -105,9 +96,9 @@ func (d *Dispatcher) report(r *run, rep *lifecycle.Report, now time.Time, fx *ef
 
 // notRun ends an attempt that was not made. It returns true when its events go back to their queues. When the
 // dispatcher drains, they go back to the stream, if one has them.
-func (d *Dispatcher) notRun(r *run, end *lifecycle.End, now time.Time, fx *effects) (requeue bool) {
-	r.back = !d.draining || r.Event.Direct()
-	d.end(r, end, now, fx)
+func (x *reports) notRun(r *run, end *lifecycle.End, now time.Time, fx *effects) (requeue bool) {
+	r.back = !x.b.draining || r.Event.Direct()
+	x.end(r, end, now, fx)
 	if !r.back {
 		for _, it := range r.items() {
 			fx.settle = append(fx.settle, returned(it.event))
@@ -117,35 +108,97 @@ func (d *Dispatcher) notRun(r *run, end *lifecycle.End, now time.Time, fx *effec
 }
 
 // end frees what the attempt used and updates the measurements.
-func (d *Dispatcher) end(r *run, end *lifecycle.End, now time.Time, fx *effects) {
+func (x *reports) end(r *run, end *lifecycle.End, now time.Time, fx *effects) {
 	r.ended = true
 	o, took := r.owner, now.Sub(r.Start)
-	d.setAway(r, false)
+	x.b.setAway(r, false)
 	if r.calls > 0 {
-		d.placer.setCalling(r, false)
+		x.placer.setCalling(r, false)
 	}
-	d.gates.ended(r, now, fx)
-	d.running--
+	x.b.gates.ended(r, now, fx)
+	x.b.running--
 	cpu := end.CPU // if it did not start, that of loading its module
 	if end.Started {
 		cpu = max(cpu, leastCost)
+		if !r.route.gone {
+			x.b.metrics.label(&r.route.done, o.name)
+		}
 		for range max(1, len(r.Batch)) {
-			d.metrics.ended(r.Event.Kind, took, end.Warm)
-			d.metrics.worked(r.route, o.name, now, took, end.Failure != nil)
+			x.b.metrics.ended(r.Event.Kind, took, end.Warm)
+			x.b.metrics.worked(&r.route.done, now, took, end.Failure != nil)
 		}
 	}
 	o.account.correct(r.cost, cpu)
-	d.placer.ended(r, end)
+	x.placer.ended(r, end)
 	if end.Started && !end.Interrupted && r.Batch == nil {
 		r.route.count(r.Event, r.version, end.Failure != nil || end.Broken != nil || r.Event.Kind == events.Fetch &&
 			r.Status >= 500)
 	}
-	d.spend(o, max(0, cpu-r.spent))
+	x.b.spend(o, max(0, cpu-r.spent))
 	if others := len(r.Batch) - 1; others > 0 {
 		o.extra -= others
 		o.overflow.left(others)
-		d.makeRoom(o, fx)
+		x.b.makeRoom(o, fx)
 	}
-	d.changed(o)
-	d.forget(o)
+	x.b.changed(o)
+	x.b.forget(o)
+}
+
+// batch judges how each event of a batch ended. It returns true when the batch goes back to its queue.
+func (x *reports) batch(r *run, end *lifecycle.End, now time.Time, fx *effects) (requeue bool) {
+	took, n := now.Sub(r.Start), len(r.Batch)
+	verdicts := make([]verdict, n)
+	for i, e := range r.Batch {
+		one, open := end.Of(i)
+		of := x.ending(r, e, max(1, e.Attempt), &one, now)
+		of.company = open && n > 1
+		is := judge(of)
+		if is.notRun {
+			return x.notRun(r, end, now, fx)
+		}
+		if end.Interrupted && end.Started {
+			e.Interrupted++
+		}
+		if end.Started && !end.Interrupted {
+			r.route.count(e, r.version, one.Failure != nil)
+		}
+		e.Asked, is.outcome.Asked = one.Retry || one.Interrupted, one.Retry
+		if of.company && is.outcome.Verdict == lifecycle.Retry && is.outcome.Failure != nil {
+			is.outcome.Batch = int32(n)
+		}
+		verdicts[i] = is
+	}
+	x.end(r, end, now, fx)
+	brief := end.Started && !end.Waited && end.CPU <= briefCPU*time.Duration(n)
+	for i, e := range r.Batch {
+		s := x.b.settlement(e, r.version, verdicts[i], took)
+		s.Brief = brief
+		if s.Outcome.Verdict == lifecycle.Ack && s.Outcome.Failure == nil && (e.Waits() || r.Worker.Idempotent) {
+			s.Reply = &events.Reply{Body: batchResult}
+			complete(s.Reply, e, r.Worker.Version, took)
+		}
+		fx.settle = append(fx.settle, s)
+	}
+	return false
+}
+
+// batchResult is the result of each event that a queue handler handled. Nobody changes it.
+var batchResult = []byte(`{"success":true}`)
+
+// ending is what the verdict on an event of r depends on.
+func (x *reports) ending(r *run, e *lifecycle.Delivery, attempt int, end *lifecycle.End, now time.Time) ending {
+	left := noDeadline
+	if !e.Deadline.IsZero() {
+		left = e.Deadline.Sub(now)
+	}
+	return ending{
+		request: requestOf(e),
+		end:     end,
+		retries: r.version.retries,
+		attempt: attempt - e.Spared,
+		replied: r.replied,
+		lost:    end.Lost && !guard.CrashSuspects.Off(),
+		left:    left,
+		rand:    x.b.cfg.Rand,
+	}
 }

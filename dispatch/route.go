@@ -1,7 +1,9 @@
 package dispatch
 
 import (
+	"cmp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -48,6 +50,13 @@ type version struct {
 	batch     workers.Batch // no zero fields
 	gathering *gathering    // its incomplete batch; nil = there is none
 }
+
+// Results of resolve; refuse writes the message.
+var (
+	noWorker  = &events.Failure{Reason: events.ReasonNoWorker}
+	noVersion = &events.Failure{Reason: events.ReasonNoWorker}
+	noActive  = &events.Failure{Reason: events.ReasonNoWorker}
+)
 
 // estimate is the expected CPU time of an event, or of a batch.
 type estimate struct {
@@ -167,6 +176,28 @@ func (s *split) choose(e *lifecycle.Delivery) (*version, *events.Failure) {
 	return s.base, nil
 }
 
+// refuse returns why the event is not run, or nil, and its version.
+func refuse(e *lifecycle.Delivery, r *route, now time.Time) (*version, *events.Failure) {
+	v, f := r.resolve(e)
+	switch {
+	case f == noWorker:
+		return nil, events.Fail(events.ReasonNoWorker, "there is no worker %s", e.Target())
+	case f == noVersion:
+		return nil, events.Fail(events.ReasonNoWorker, "worker %s has no version %q, or no longer: the active one is %s",
+			e.Target(), e.Version, cmp.Or(r.deployment.Base(), "none"))
+	case f == noActive:
+		return nil, events.Fail(events.ReasonNoWorker, "worker %s has no active version: its versions wait to be promoted", e.Target())
+	case v.handlers&(1<<e.Kind) == 0 && (e.Service == nil || e.Service.Fetches()):
+		return v, events.Fail(events.ReasonNoHandler, "worker %s has no %s handler", e.Target(), e.Kind)
+	case e.CrashedAlone:
+		return v, events.Fail(events.ReasonCrash, "%d processes died while it ran, the last while nothing else ran in it", e.Crashes)
+	case expired(e, now):
+		return v, events.Fail(events.ReasonExpired, "its deadline %s passed before it could start",
+			cmp.Or(strings.Join(e.Header.Fold(events.HeaderDeadline), ", "), e.Deadline.UTC().Format(time.RFC3339)))
+	}
+	return v, nil
+}
+
 func (r *route) named(name string) *version {
 	if of, ok := r.deployment.Aliases[name]; ok {
 		name = of
@@ -230,6 +261,14 @@ func (v *version) cost(thread threadSet) *estimate {
 		return &v.warmCost
 	}
 	return &v.coldCost
+}
+
+// homeThread returns the thread that keeps its context of v when one is enough: the one that has had it for longest.
+func (v *version) homeThread() threadSet {
+	if v.home&v.warm == 0 {
+		v.home = v.warm.any()
+	}
+	return v.home
 }
 
 // batches reports whether an event of the version runs in a batch.

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"sync"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -108,9 +109,7 @@ func (l Lessee) Lapse(ownerName, worker string, term uint64) {
 		if r.term != term || r.lease != held && r.lease != givenBack {
 			return
 		}
-		for _, x := range r.leased {
-			halts = append(halts, x.Halt)
-		}
+		halts = append(halts, r.leased...)
 		r.lease = unwanted
 		o.seeLease(r, fx)
 	})
@@ -146,33 +145,43 @@ func (d *Dispatcher) Lost(w *workers.Worker, began time.Time) {
 		Msg("a worker cost this process a thread: its events are refused for some time")
 }
 
-// Bans returns the bans for other processes. It may be called from any goroutine.
-func (d *Dispatcher) Bans() []Ban {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.gates.crashes.export(time.Now())
+// Crashes is what processes of a fleet tell each other about who ends threads and processes. Any goroutine may call the
+// methods.
+type Crashes struct {
+	mu *sync.Mutex // Dispatcher.mu
+	of *crashes
 }
 
-// HearBans takes the bans of another process of the fleet. It may be called from any goroutine.
-func (d *Dispatcher) HearBans(all []Ban) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// Crashes returns what is known of crashes here.
+func (d *Dispatcher) Crashes() Crashes { return Crashes{&d.mu, &d.gates.crashes} }
+
+// Bans returns the bans for other processes.
+func (c Crashes) Bans() []Ban {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.of.export(time.Now())
+}
+
+// HearBans takes the bans of another process of the fleet.
+func (c Crashes) HearBans(all []Ban) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	now := time.Now()
 	for _, b := range all {
-		d.gates.crashes.learn(b, now)
+		c.of.learn(b, now)
 	}
 }
 
-// Suspect takes what is known of crashes. It may be called from any goroutine.
-func (d *Dispatcher) Suspect(all []Suspect) {
+// Suspect takes what a supervisor knows of crashes.
+func (c Crashes) Suspect(all []Suspect) {
 	if guard.CrashSuspects.Off() {
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	now := time.Now()
 	for _, s := range all {
-		d.gates.crashes.suspected(s, now)
+		c.of.suspected(s, now)
 	}
 }
 

@@ -7,6 +7,26 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
+// Report takes reports of the calling thread about its attempts, or about those that another thread handed to it.
+// Replies are completed (EventID, Attempt, Version, Duration) and passed on at once. Events that were not started go to
+// the front of their owner's queue. When the dispatcher drains, they go back to the stream, unless they are direct. The
+// thread may use the slice again afterwards.
+func (d *Dispatcher) Report(thread int, all []lifecycle.Report) {
+	if len(all) == 0 {
+		return
+	}
+	for i := range all {
+		if r := &all[i]; r.Reply != nil && r.End == nil {
+			r.Attempt.Status = r.Reply.Status // first: observers see it in the report of the end
+		}
+	}
+	d.observed.reported(all)
+	d.locked(func(now time.Time, fx *effects) {
+		fx.settle = make([]lifecycle.Settlement, 0, len(all))
+		d.reports.takeBack(d.reports.take(thread, all, now, fx), fx)
+	})
+}
+
 // Running reports the CPU time that an unfinished attempt has taken so far. Its owner is charged at once, so that a
 // long event is not cheaper than short ones. yield says that events of other owners wait for the thread. An attempt
 // without an event is what a persistent context does between events. It is not charged here but by Charge.

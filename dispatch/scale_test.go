@@ -28,7 +28,7 @@ func TestManyOwnersAreLinear(t *testing.T) {
 			for at := 0; at < owners; at += 64 { // as they come from the stream
 				d.Submit(batch[at:min(owners, at+64)])
 			}
-			for d.Stats().Queued > 0 {
+			for d.Figures().Stats().Queued > 0 {
 				report(d, 0, 20*time.Microsecond, d.Next(0, 64))
 			}
 			require.Len(t, l.take(), owners)

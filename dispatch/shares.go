@@ -5,15 +5,6 @@ import (
 	"time"
 )
 
-// class decides which threads run an owner's events.
-type class uint8
-
-const (
-	light   class = iota // within its share, or the only owner
-	heavy                // beyond its share while other owners have events
-	classes              // how many there are
-)
-
 const (
 	// shareWindow is the time over which the shares of owners are measured.
 	shareWindow = time.Second
@@ -30,6 +21,10 @@ const (
 // before. An owner that took a quarter more in a window is heavy, until a window in which it took less than half of its
 // share: then it has less to do, or does not get its share. So heavy owners lose only the others' share to the others.
 type shares struct {
+	cfg      Config
+	queues   [classes]fairQueue // of the owners of each class
+	runnable [classes]int       // events in them that could start now, within the limits
+
 	number int64 // of the window
 	start  time.Time
 	weight int // of the owners that had events end in this window
@@ -37,32 +32,8 @@ type shares struct {
 	heavy  []*owner
 }
 
-// usage is what an owner took of the CPU, and its class. d.mu must be held for all methods.
-type usage struct {
-	class  class
-	window int64         // of shares, in which spent was
-	spent  time.Duration // CPU time
-}
-
-// add counts CPU time in a window.
-func (u *usage) add(cpu time.Duration, window int64) {
-	if u.window != window {
-		u.window, u.spent = window, 0
-	}
-	u.spent += cpu
-}
-
-// in is the CPU time in the current window.
-func (u *usage) in(window int64) time.Duration {
-	if u.window != window {
-		return 0
-	}
-	return u.spent
-}
-
 // spend counts CPU time of an event of o. It must be cheap: every event calls it.
-func (b *backlog) spend(o *owner, cpu time.Duration) {
-	s := &b.shares
+func (s *shares) spend(o *owner, cpu time.Duration) {
 	if o.window != s.number {
 		if o.window == s.number-1 {
 			s.last -= o.weight()
@@ -70,10 +41,10 @@ func (b *backlog) spend(o *owner, cpu time.Duration) {
 		s.weight += o.weight()
 	}
 	o.usage.add(cpu, s.number)
-	if o.class == light && o.spent > leastHeavy && b.cfg.Background > 0 {
-		if share, others := s.of(o, b.cfg.Threads); others && o.spent > share+share/4 {
+	if o.class == light && o.spent > leastHeavy && s.cfg.Background > 0 {
+		if share, others := s.of(o, s.cfg.Threads); others && o.spent > share+share/4 {
 			s.heavy = append(s.heavy, o)
-			b.move(o, heavy)
+			s.move(o, heavy)
 		}
 	}
 }
@@ -85,15 +56,14 @@ func (s *shares) of(o *owner, threads int) (share time.Duration, others bool) {
 }
 
 // turnWindow begins a new window when the current one is over.
-func (b *backlog) turnWindow(now time.Time) {
-	s := &b.shares
+func (s *shares) turnWindow(now time.Time) {
 	since := now.Sub(s.start)
 	if since < shareWindow {
 		return
 	}
 	for _, o := range slices.Clone(s.heavy) {
-		if share, others := s.of(o, b.cfg.Threads); !others || 2*o.usage.in(s.number) < share {
-			b.lighten(o)
+		if share, others := s.of(o, s.cfg.Threads); !others || 2*o.usage.in(s.number) < share {
+			s.lighten(o)
 		}
 	}
 	s.number, s.start, s.last, s.weight = s.number+1, now, s.weight, 0
@@ -103,24 +73,39 @@ func (b *backlog) turnWindow(now time.Time) {
 }
 
 // lighten makes a heavy owner light.
-func (b *backlog) lighten(o *owner) {
-	s := &b.shares
+func (s *shares) lighten(o *owner) {
 	s.heavy = slices.DeleteFunc(s.heavy, func(other *owner) bool { return other == o })
-	b.move(o, light)
+	s.move(o, light)
+}
+
+// count notes how many events of o could start now.
+func (s *shares) count(o *owner, n int) {
+	s.runnable[o.class] += n - o.counted
+	o.counted = n
+}
+
+// place updates the place of o in its fair queue after count.
+func (s *shares) place(o *owner) {
+	switch {
+	case o.counted > 0 && o.list == nil:
+		s.queues[o.class].enter(o)
+	case o.counted == 0 && o.list != nil:
+		s.queues[o.class].leave(o)
+	}
 }
 
 // move puts o, with its waiting events, into another class.
-func (b *backlog) move(o *owner, to class) {
+func (s *shares) move(o *owner, to class) {
 	waits := o.list != nil
 	if waits {
-		b.queues[o.class].leave(o)
+		s.queues[o.class].leave(o)
 	}
-	b.runnable[o.class] -= o.counted
-	b.runnable[to] += o.counted
-	b.queues[o.class].grant(o)
+	s.runnable[o.class] -= o.counted
+	s.runnable[to] += o.counted
+	s.queues[o.class].grant(o)
 	o.class = to
-	o.account.change(b.queues[to].round)
+	o.account.change(s.queues[to].round)
 	if waits {
-		b.queues[to].enter(o)
+		s.queues[to].enter(o)
 	}
 }

@@ -42,7 +42,7 @@ func (c *crowd) spend(owner string, cpu time.Duration) {
 			break
 		}
 	}
-	require.Zero(c, c.d.Stats().Queued)
+	require.Zero(c, c.d.Figures().Stats().Queued)
 	c.l.take()
 	c.l.takeWoken()
 }
@@ -63,7 +63,7 @@ func TestHeavyOwnerLeavesThreadsToOthers(t *testing.T) {
 	c.spend("noisy", 2*time.Second)
 	require.Equal(t, heavy, c.class("noisy"))
 	require.Equal(t, light, c.class("quiet"))
-	require.Equal(t, 1, c.d.Stats().Heavy)
+	require.Equal(t, 1, c.d.Figures().Stats().Heavy)
 	c.lie()
 	c.d.Submit(tasks("noisy", "w", 10))
 	require.ElementsMatch(t, []int{2, 3}, c.l.takeWoken())

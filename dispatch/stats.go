@@ -2,10 +2,12 @@ package dispatch
 
 import (
 	"cmp"
-	"slices"
 	"sort"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -20,31 +22,18 @@ type Stats struct {
 	Draining bool
 }
 
-// Flow is what has happened in a Dispatcher since it was made.
-type Flow struct {
-	Retried  uint64    // attempts that failed, and after which the event runs again
-	Failed   uint64    // events that failed for good
-	Parked   uint64    // times an event was parked
-	Wait     Histogram // from the arrival of an event in this process to its start
-	Duration Histogram // of attempts that started and ended, from their start to the end of their last work
-}
+// Figures are what people and metrics may know of a Dispatcher. Nothing is decided by them: they are outdated when they
+// are returned. Any goroutine may call the methods.
+type Figures struct{ d *Dispatcher }
 
-// Histogram counts durations.
-type Histogram struct {
-	Count uint64
-	// Buckets are how many were at most as long as the bound of the same index in Bounds, and longer than the bound
-	// before. Longer ones are only in Count.
-	Buckets []uint64
-}
+// Figures returns what may be read of d.
+func (d *Dispatcher) Figures() Figures { return Figures{d} }
 
-// Bounds are the upper bounds of the buckets of a Histogram, seconds.
-func Bounds() []float64 { return slices.Clone(bounds[:]) }
-
-// Flow is for people, as Stats is.
-func (d *Dispatcher) Flow() Flow {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.metrics.flow()
+// Flow is what has happened so far.
+func (f Figures) Flow() Flow {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return f.d.metrics.flow()
 }
 
 // OwnerStats is the state of one owner in a Dispatcher.
@@ -85,17 +74,16 @@ type Work struct {
 }
 
 // BusyWorkers returns what the workers of an owner have done in a Dispatcher, and each of them that has run, at most so
-// many. name "" means all owners. With the name of a worker, only that one counts, whether it has run or not. Any
-// goroutine may call it.
-func BusyWorkers(d *Dispatcher, name, worker string, most int) Work {
+// many. name "" means all owners. With the name of a worker, only that one counts, whether it has run or not.
+func (f Figures) BusyWorkers(name, worker string, most int) Work {
 	now, sum := time.Now(), workerCounts{}
 	var list busyWorkers
 	work := Work{OwnerStats: OwnerStats{Owner: name}}
-	d.mu.Lock()
-	if o := d.owners[name]; o != nil {
+	f.d.mu.Lock()
+	if o := f.d.owners[name]; o != nil {
 		list, work.OwnerStats = list.add(o, worker, now), o.stats()
 	}
-	for _, o := range d.owners {
+	for _, o := range f.d.owners {
 		if name == "" {
 			list = list.add(o, worker, now)
 		}
@@ -104,13 +92,13 @@ func BusyWorkers(d *Dispatcher, name, worker string, most int) Work {
 		sum.ended, sum.failed = sum.ended+w.r.done.ended, sum.failed+w.r.done.failed
 		sum.duration.add(&w.r.done.duration)
 	}
-	d.mu.Unlock()
+	f.d.mu.Unlock()
 	list.sort() // while d.mu is not locked: there may be very many
 	list = list[:min(most, len(list))]
 	work.Ended, work.Failed, work.Duration, work.Workers =
 		sum.ended, sum.failed, sum.duration.export(), make([]WorkerStats, len(list))
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
 	for i, w := range list {
 		work.Workers[i] = WorkerStats{
 			Owner: w.o.name, Worker: w.r.name, State: w.r.state(), Running: w.r.running,
@@ -163,14 +151,16 @@ func (r *route) state() WorkerState {
 	return state
 }
 
-// Stats is for people and metrics, not for decisions: it is outdated when it returns.
-func (d *Dispatcher) Stats() Stats {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.stats()
+// Stats is the state now.
+func (f Figures) Stats() Stats {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return f.stats()
 }
 
-func (d *Dispatcher) stats() Stats {
+// stats is Stats where d.mu is held.
+func (f Figures) stats() Stats {
+	d := f.d
 	return Stats{
 		Queued: d.queued, Runnable: d.runnable[light] + d.runnable[heavy], Running: d.running, Owners: len(d.owners),
 		Heavy:  len(d.shares.heavy),
@@ -179,15 +169,15 @@ func (d *Dispatcher) stats() Stats {
 }
 
 // BusyOwners lists the owners that have events here. The one with the most waiting events is first.
-func (d *Dispatcher) BusyOwners() []OwnerStats {
+func (f Figures) BusyOwners() []OwnerStats {
 	var list []OwnerStats
-	d.mu.Lock()
-	for _, o := range d.owners {
+	f.d.mu.Lock()
+	for _, o := range f.d.owners {
 		if o.held() > 0 || o.running > 0 || o.parking {
 			list = append(list, o.stats())
 		}
 	}
-	d.mu.Unlock()
+	f.d.mu.Unlock()
 	sort.Slice(list, func(i, j int) bool {
 		if list[i].Queued != list[j].Queued {
 			return list[i].Queued > list[j].Queued
@@ -199,4 +189,119 @@ func (d *Dispatcher) BusyOwners() []OwnerStats {
 
 func (o *owner) stats() OwnerStats {
 	return OwnerStats{Owner: o.name, Queued: o.held(), Running: o.running, Parking: o.parking}
+}
+
+// collector passes the figures to Prometheus.
+type collector struct{ Figures }
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("pinwheel_"+name, help, labels, nil)
+}
+
+var (
+	descQueued   = desc("dispatch_queued", "Events that wait for a thread in this process.")
+	descRunning  = desc("dispatch_running", "Attempts in progress.")
+	descAsleep   = desc("dispatch_threads_asleep", "Threads that have nothing to do.")
+	descOwners   = desc("dispatch_owners", "Owners that have a worker installed.")
+	descHeavy    = desc("dispatch_heavy_owners", "Owners that take more than their share of the CPU. Their events run on background threads.")
+	descWait     = desc("dispatch_wait_seconds", "Time from an event's arrival in this process to its start.")
+	descAttempts = desc("dispatch_attempts_total",
+		"Attempts that ended, by whether their context had run before.", "context")
+	descWakes     = desc("dispatch_wakes_total", "Times a sleeping thread was woken.")
+	descThrottled = desc("dispatch_throttled_total",
+		"Times an owner with waiting events reached its limit of running ones.")
+	descParked     = desc("dispatch_parked_total", "Events parked because their owner had too many waiting.")
+	descFleet      = desc("fleet_processes", "Processes of the fleet that this one knows of, including itself.")
+	descSuspects   = desc("dispatch_suspects", "Events during whose runs processes died, and that wait to run watched or alone.")
+	descBans       = desc("dispatch_bans", "Workers and owners whose events are refused because they cost threads.")
+	descDirectBans = desc("dispatch_direct_bans", "Workers and owners whose direct events are refused because processes died while they ran.")
+	descTrials     = desc("dispatch_direct_suspects", "Workers that ran when a process died, and whose direct events run beside those of no other such worker at first.")
+	descRefused    = desc("dispatch_direct_refused_total", "Direct events refused because processes died while their worker ran.")
+	descAlone      = desc("dispatch_alone_total", "Events that ran alone because processes died during their runs.")
+	descRetries    = desc("dispatch_retries_total", "Failed attempts after which the event runs again.", "reason")
+	descFailures   = desc("dispatch_failures_total", "Events that failed for good.", "reason")
+	descWorkers    = desc("worker_attempts_total",
+		"Attempts that ended, by worker. In a process at most 50 workers have a label of their own, 10 of an owner. The others are counted together, as other.", "worker", "outcome")
+	descDuration = desc("event_duration_seconds", "Time from the start of an attempt to the end of its last work.", "kind")
+)
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descQueued, descRunning, descAsleep, descOwners, descHeavy, descWait, descAttempts, descWakes, descThrottled,
+		descParked, descFleet, descSuspects, descAlone, descBans, descDirectBans, descTrials, descRefused, descRetries,
+		descFailures, descDuration, descWorkers,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	c.d.mu.Lock()
+	m, stats := *c.d.metrics, c.stats()
+	processes := c.d.gates.owners.processes
+	crashes := &c.d.gates.crashes
+	waiting, alone, refused := crashes.queued(), crashes.alone, crashes.refused
+	bans, direct, suspects := crashes.holding(time.Now())
+	workers := c.d.labelled()
+	c.d.mu.Unlock()
+	gauge := func(desc *prometheus.Desc, n int) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n))
+	}
+	count := func(desc *prometheus.Desc, n uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n), labels...)
+	}
+	gauge(descQueued, stats.Queued)
+	gauge(descRunning, stats.Running)
+	gauge(descAsleep, stats.Asleep)
+	gauge(descOwners, stats.Owners)
+	gauge(descHeavy, stats.Heavy)
+	gauge(descFleet, processes)
+	gauge(descSuspects, waiting)
+	gauge(descBans, bans)
+	gauge(descDirectBans, direct)
+	gauge(descTrials, suspects)
+	count(descRefused, refused)
+	count(descAlone, alone)
+	ch <- m.wait.metric(descWait)
+	count(descAttempts, m.warm, "warm")
+	count(descAttempts, m.cold, "cold")
+	count(descWakes, m.wakes)
+	count(descThrottled, m.throttled)
+	count(descParked, m.parked)
+	for i := range m.failures {
+		reason := "other"
+		if i < len(events.Reasons) {
+			reason = string(events.Reasons[i])
+		}
+		count(descRetries, m.retries[i], reason)
+		count(descFailures, m.failures[i], reason)
+	}
+	for _, w := range workers {
+		count(descWorkers, w.ended-w.failed, w.name, "ok")
+		count(descWorkers, w.failed, w.name, "failed")
+	}
+	for _, k := range events.Kinds {
+		ch <- m.duration[k].metric(descDuration, k.String())
+	}
+}
+
+// labelledWorker is what a metric says of a worker, or of all that have no label.
+type labelledWorker struct {
+	name          string
+	ended, failed uint64
+}
+
+// labelled returns the workers with a label of their own, and the others together. d.mu must be held.
+func (b *backlog) labelled() []labelledWorker {
+	list := []labelledWorker{{"other", b.metrics.labels.others, b.metrics.labels.wrong}} // a worker has a / in its name
+	for _, o := range b.owners {
+		for _, r := range o.routes {
+			if r.done.label {
+				list = append(list, labelledWorker{o.name + "/" + r.name, r.done.labelled, r.done.labelledBad})
+			}
+		}
+	}
+	return list
 }

@@ -47,7 +47,7 @@ func TestOwnersStayWithTheirThreads(t *testing.T) {
 			l.take()
 			l.takeWoken()
 		}
-		require.Zero(t, d.Stats().Queued)
+		require.Zero(t, d.Figures().Stats().Queued)
 		both := 0
 		for o := range ranOn[0] {
 			if ranOn[1][o] > 0 {

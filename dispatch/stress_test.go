@@ -223,7 +223,7 @@ func stress(t *testing.T, queued int) {
 	select {
 	case <-f.done:
 	case <-time.After(time.Minute):
-		t.Errorf("a wake-up was lost: %d events left, %+v", f.left, f.d.Stats())
+		t.Errorf("a wake-up was lost: %d events left, %+v", f.left, f.d.Figures().Stats())
 	}
 	stop()
 	wg.Wait()
@@ -232,7 +232,7 @@ func stress(t *testing.T, queued int) {
 	for e, n := range f.finals {
 		require.Equal(t, 1, n, "event %s of %s", e.ID, e.Owner)
 	}
-	stats := f.d.Stats()
+	stats := f.d.Figures().Stats()
 	require.Zero(t, stats.Queued+stats.Running+stats.Runnable)
 }
 
@@ -249,13 +249,13 @@ func TestStressSparse(t *testing.T) {
 	for i := range events {
 		f.d.Submit(tasks(fmt.Sprint("owner", i%2), "w", 1))
 		for range i % 7 {
-			f.d.Stats() // let others go first, now and then
+			f.d.Figures().Stats() // let others go first, now and then
 		}
 	}
 	select {
 	case <-f.done:
 	case <-time.After(time.Minute):
-		t.Errorf("a wake-up was lost: %d events left, %+v", f.left, f.d.Stats())
+		t.Errorf("a wake-up was lost: %d events left, %+v", f.left, f.d.Figures().Stats())
 	}
 	stop()
 	wg.Wait()

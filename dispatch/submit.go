@@ -7,7 +7,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// Submit takes events. Direct ones are settled with their callers (direct.go). Each other one comes back in exactly one
+// Submit takes events. Direct ones are settled with their callers. Each other one comes back in exactly one
 // Settlement whose Outcome is Ack, Dead or Retry, or whose Order is Return or Park: at once when it cannot be run.
 // After Retry, the next attempt is submitted again. It goes before the owner's other events, because it has waited
 // longest.
@@ -88,27 +88,4 @@ func (d *Dispatcher) submitDirect(o *owner, it item, v *version, fx *effects) {
 	default:
 		d.push(o, it, false, fx)
 	}
-}
-
-// answerDirect gives settlements of direct events to their callers. It returns the others.
-func answerDirect(batch []lifecycle.Settlement) (others []lifecycle.Settlement) {
-	n := 0
-	for i := range batch {
-		s := &batch[i]
-		if !s.Event.Direct() {
-			if n < i {
-				batch[n] = *s
-			}
-			n++
-			continue
-		}
-		if s.Reply != nil {
-			s.Event.Caller.Reply(s.Reply)
-		}
-		if !s.ReplyOnly() {
-			s.Event.Caller.End()
-		}
-	}
-	clear(batch[n:])
-	return batch[:n]
 }

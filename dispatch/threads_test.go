@@ -38,7 +38,7 @@ func TestSlots(t *testing.T) {
 	batch := d.Next(0, 64)
 	require.Len(t, batch, 2)
 	require.Nil(t, d.Next(0, 64))
-	require.Zero(t, d.Stats().Asleep, "full, not asleep")
+	require.Zero(t, d.Figures().Stats().Asleep, "full, not asleep")
 	report(d, 0, time.Microsecond, batch)
 	require.Len(t, d.Next(0, 1), 1)
 }

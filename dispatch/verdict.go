@@ -1,9 +1,7 @@
 package dispatch
 
 import (
-	"cmp"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -18,13 +16,6 @@ const maxAskedDelay = 24 * time.Hour
 
 // noDeadline is ending.left of an event that has none.
 const noDeadline = time.Duration(math.MaxInt64)
-
-// Results of resolve; refuse writes the message.
-var (
-	noWorker  = &events.Failure{Reason: events.ReasonNoWorker}
-	noVersion = &events.Failure{Reason: events.ReasonNoWorker}
-	noActive  = &events.Failure{Reason: events.ReasonNoWorker}
-)
 
 // verdict is the decision about an event. It cannot hold a lifecycle.Order: whether an event is parked, watched or
 // given back depends on the state of the dispatcher, and not on how its attempt ended.
@@ -128,28 +119,6 @@ func refusal(r request, f *events.Failure) verdict {
 		v.outcome.Verdict = lifecycle.Ack
 	}
 	return v
-}
-
-// refuse returns why the event is not run, or nil, and its version.
-func refuse(e *lifecycle.Delivery, r *route, now time.Time) (*version, *events.Failure) {
-	v, f := r.resolve(e)
-	switch {
-	case f == noWorker:
-		return nil, events.Fail(events.ReasonNoWorker, "there is no worker %s", e.Target())
-	case f == noVersion:
-		return nil, events.Fail(events.ReasonNoWorker, "worker %s has no version %q, or no longer: the active one is %s",
-			e.Target(), e.Version, cmp.Or(r.deployment.Base(), "none"))
-	case f == noActive:
-		return nil, events.Fail(events.ReasonNoWorker, "worker %s has no active version: its versions wait to be promoted", e.Target())
-	case v.handlers&(1<<e.Kind) == 0 && (e.Service == nil || e.Service.Fetches()):
-		return v, events.Fail(events.ReasonNoHandler, "worker %s has no %s handler", e.Target(), e.Kind)
-	case e.CrashedAlone:
-		return v, events.Fail(events.ReasonCrash, "%d processes died while it ran, the last while nothing else ran in it", e.Crashes)
-	case expired(e, now):
-		return v, events.Fail(events.ReasonExpired, "its deadline %s passed before it could start",
-			cmp.Or(strings.Join(e.Header.Fold(events.HeaderDeadline), ", "), e.Deadline.UTC().Format(time.RFC3339)))
-	}
-	return v, nil
 }
 
 func expired(e *lifecycle.Delivery, now time.Time) bool {

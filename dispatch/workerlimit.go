@@ -1,88 +1,5 @@
 package dispatch
 
-import (
-	"slices"
-
-	"github.com/pinwheel-run/pinwheel/events"
-)
-
-// Leases decides which process of the fleet runs events of a worker whose limit is exact. Its methods are called
-// without the dispatcher's lock, and must not block on the network.
-type Leases interface {
-	// Want reports that events of a worker wait for its lease. Grant answers it.
-	Want(owner, worker string)
-	// Idle reports that for the moment the worker has no event in this process, which has its lease. term is what Grant
-	// said.
-	Idle(owner, worker string, term uint64)
-	// GivenBack reports that no event runs under a lease that Withdraw took, or that is not needed any more.
-	GivenBack(owner, worker string, term uint64)
-}
-
-// leaseState says what this process has of the lease of a worker.
-type leaseState uint8
-
-const (
-	noLease   leaseState = iota // the worker has no exact limit
-	unwanted                    // no event of it waits here
-	wanted                      // Leases knows that events wait
-	held                        // events may start
-	givenBack                   // events that run end, no other one starts
-)
-
-const (
-	// maxOvertaken is how many events of its owner may go before an older one that waited for the limit of its worker. It
-	// bounds the search for the place of that one.
-	maxOvertaken = 64
-	// unlimited is the room of a worker that has no limit.
-	unlimited = 1 << 30
-)
-
-// concurrency is the events of a worker in this process, and how many of them may run at once.
-type concurrency struct {
-	limit   int // of the fleet; 0 = none
-	share   int // of this process
-	lease   leaseState
-	running int
-	queued  int    // events in the owner's queue
-	waiting queue  // events that there is no room for, in order
-	leased  []*run // that run while lease is not noLease
-	term    uint64 // of the lease, while it is held or givenBack
-	asked   bool   // a watched event wants the lease, which waits in no queue of the owner
-}
-
-// room is how many more events may enter the owner's queue.
-func (c *concurrency) room() int {
-	switch {
-	case c.limit == 0:
-		return unlimited
-	case c.lease != noLease && c.lease != held:
-		return 0
-	}
-	return c.share - c.running - c.queued
-}
-
-// mayStart reports whether an event may start now, wherever it waited.
-func (c *concurrency) mayStart() bool {
-	return c.limit == 0 || c.running < c.share && (c.lease == noLease || c.lease == held)
-}
-
-func (c *concurrency) empty() bool { return c.running == 0 && c.queued == 0 && c.waiting.n == 0 }
-
-// divide sets the share of one of so many processes. A limit that cannot be divided holds for the process that has the
-// lease. A limit of 1 always needs it: processes do not learn at the same moment how many they are.
-func (c *concurrency) divide(limit, processes int, leases bool) {
-	c.limit, c.share = limit, max(1, limit/processes)
-	exact := leases && limit > 0 && (limit == 1 || limit < processes)
-	switch {
-	case exact && c.lease == noLease:
-		c.share, c.lease = limit, unwanted
-	case exact:
-		c.share = limit
-	default:
-		c.lease = noLease
-	}
-}
-
 // leastLimit is the limit of a worker: the least one of the versions that run its events. 0 = none.
 func (r *route) leastLimit() (least int) {
 	for _, v := range []*version{r.base, r.candidate, r.before.base, r.before.candidate} {
@@ -106,10 +23,10 @@ type workerLimit struct {
 
 func (l *workerLimit) admit(it *item) bool { return it.route.mayStart() }
 
-func (l *workerLimit) started(r *run) { r.route.joins(r) }
+func (l *workerLimit) started(r *run) { r.Halt = r.route.joins() }
 
 func (l *workerLimit) ended(r *run, fx *effects) {
-	r.route.leaves(r)
+	r.route.leaves(r.Halt)
 	r.owner.leaveRoute(r.route, fx)
 }
 
@@ -209,29 +126,5 @@ func (o *owner) leaveRoute(r *route, fx *effects) {
 	}
 	if r.gone && r.empty() && o.removed[r.name] == r {
 		delete(o.removed, r.name)
-	}
-}
-
-const (
-	wants leaseCalls = iota
-	idles
-	givesBack
-)
-
-// joins counts an attempt of the worker. An attempt under a lease can be halted.
-func (r *route) joins(x *run) {
-	r.running++
-	if r.lease == noLease {
-		return
-	}
-	x.Halt = &events.Signal{}
-	r.leased = append(r.leased, x)
-}
-
-// leaves undoes joins.
-func (r *route) leaves(x *run) {
-	r.running--
-	if i := slices.Index(r.leased, x); i >= 0 {
-		r.leased = slices.Delete(r.leased, i, i+1)
 	}
 }

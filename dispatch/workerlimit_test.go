@@ -50,7 +50,7 @@ func TestConcurrencyOfAWorker(t *testing.T) {
 	d.Submit(tasks("acme", "free", 3))
 	first, names := starts(d, 0)
 	require.Equal(t, []string{"slow0", "slow1", "free0", "free1", "free2"}, names)
-	require.Equal(t, 3, d.Stats().Queued)
+	require.Equal(t, 3, d.Figures().Stats().Queued)
 	d.Submit(tasks("acme", "free", 1))
 	ends(d, 0, first[0])
 	second, names := starts(d, 0)
@@ -72,7 +72,7 @@ func TestWaitingForAWorkerTakesRoomOfItsOwner(t *testing.T) {
 		parked++
 	}
 	require.Equal(t, 2, parked)
-	require.Equal(t, 10, d.BusyOwners()[0].Queued)
+	require.Equal(t, 10, d.Figures().BusyOwners()[0].Queued)
 }
 
 // A retry waits before all others of its worker, and takes no more than the limit either.
@@ -170,12 +170,12 @@ func TestWaitingForAWorkerEnds(t *testing.T) {
 	settled := l.take()
 	require.Len(t, settled, 1)
 	require.Same(t, batch[2], settled[0].Event)
-	require.Equal(t, 2, d.Stats().Queued)
+	require.Equal(t, 2, d.Figures().Stats().Queued)
 	d.Drain()
 	for _, s := range l.take() {
 		require.Equal(t, lifecycle.Return, s.Order)
 	}
-	require.Zero(t, d.Stats().Queued)
+	require.Zero(t, d.Figures().Stats().Queued)
 	ends(d, 0, running...)
 }
 

@@ -25,11 +25,12 @@ func (p *Process) exchangeBans(ctx context.Context) {
 		p.cfg.Prefix + ".control.bars", // the name on the wire stays: processes of the last release send it
 		p.cfg.Prefix + ".control.direct-bans",
 	}
+	crashes := p.rooms.dispatch.Crashes()
 	for i, subject := range subjects {
 		sub, err := p.link.nc.Subscribe(subject, func(m *nats.Msg) {
 			var all []dispatch.Ban
 			if len(m.Data) > 0 && json.Unmarshal(m.Data, &all) == nil {
-				p.rooms.dispatch.HearBans(slices.DeleteFunc(all, func(b dispatch.Ban) bool { return b.Direct != (i == 1) }))
+				crashes.HearBans(slices.DeleteFunc(all, func(b dispatch.Ban) bool { return b.Direct != (i == 1) }))
 			}
 		})
 		if err != nil {
@@ -40,7 +41,7 @@ func (p *Process) exchangeBans(ctx context.Context) {
 	}
 	tell := func() {
 		var of [2][]dispatch.Ban
-		for _, b := range p.rooms.dispatch.Bans() {
+		for _, b := range crashes.Bans() {
 			i := 0
 			if b.Direct {
 				i = 1

@@ -27,7 +27,8 @@ func (c controlled) Stats() any { return c.process.Stats() }
 
 func (c controlled) Flow() control.Flow {
 	r := &c.process.rooms
-	d, past, pool, held := r.dispatch.Stats(), r.dispatch.Flow(), r.pool.Stats(), r.consumer.Stats()
+	figures := r.dispatch.Figures()
+	d, past, pool, held := figures.Stats(), figures.Flow(), r.pool.Stats(), r.consumer.Stats()
 	f := control.Flow{
 		At: time.Now(), Queued: d.Queued, Running: d.Running, Held: held.Held, Waiting: held.Waiting, Isolates: pool.Cached +
 			pool.Busy, Heap: pool.HeapBytes, Draining: d.Draining,
@@ -35,14 +36,14 @@ func (c controlled) Flow() control.Flow {
 		Duration: histogram(past.Duration),
 		Owners:   []control.OwnerFlow{},
 	}
-	for _, o := range r.dispatch.BusyOwners() {
+	for _, o := range figures.BusyOwners() {
 		if len(f.Owners) == control.MaxFlowOwners {
 			break
 		}
 		f.Owners = append(f.Owners, control.OwnerFlow{Owner: o.Owner, Queued: o.Queued, Running: o.Running,
 			Parking: o.Parking})
 	}
-	f.Workers = workerFlows(dispatch.BusyWorkers(r.dispatch, "", "", control.MaxFlowWorkers).Workers)
+	f.Workers = workerFlows(figures.BusyWorkers("", "", control.MaxFlowWorkers).Workers)
 	return f
 }
 
@@ -58,7 +59,7 @@ func workerFlows(list []dispatch.WorkerStats) []control.WorkerFlow {
 }
 
 func (c controlled) WorkersFlow(owner, worker string) control.WorkersFlow {
-	has := dispatch.BusyWorkers(c.process.rooms.dispatch, owner, worker, control.MaxFlowWorkers)
+	has := c.process.rooms.dispatch.Figures().BusyWorkers(owner, worker, control.MaxFlowWorkers)
 	return control.WorkersFlow{
 		At: time.Now(), OwnerFlow: control.OwnerFlow{Owner: owner, Queued: has.Queued, Running: has.Running,
 			Parking: has.Parking},

@@ -185,7 +185,7 @@ func hearSuspects(p *Process) {
 				Level: "error", Text: said(s)})
 		}
 	}
-	p.rooms.dispatch.Suspect(suspects)
+	p.rooms.dispatch.Crashes().Suspect(suspects)
 }
 
 // said is the line in the output of a suspect.

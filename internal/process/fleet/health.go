@@ -57,7 +57,7 @@ func (s *ProcessStats) add(o ProcessStats) {
 
 // Stats returns the figures of the process.
 func (p *Process) Stats() ProcessStats {
-	d := p.rooms.dispatch.Stats()
+	d := p.rooms.dispatch.Figures().Stats()
 	return ProcessStats{
 		Stats:    p.rooms.pool.Stats(),
 		Dispatch: dispatchStats{Queued: d.Queued, Running: d.Running, Owners: d.Owners, Draining: d.Draining},
