@@ -158,7 +158,14 @@ func (l layout) spec(comments manifest.Comments) (workers.Spec, error) {
 	if err != nil {
 		return spec, l.manifest.Fault(key, "%v in %s: say it once", err, l.source)
 	}
-	return spec, joinSourceErrors(l.manifest.Check(spec), comments.Check(spec))
+	var socketErr error
+	if l.routes != nil {
+		if spec, err = l.routes.spec(l, spec); err != nil {
+			return spec, err
+		}
+		socketErr = l.routes.said.Check(spec)
+	}
+	return spec, joinSourceErrors(l.manifest.Check(spec), comments.Check(spec), socketErr)
 }
 
 // risks warn of what works as it is written, and lets in whom the author may not think of.
@@ -171,6 +178,9 @@ func (l layout) risks(spec workers.Spec, comments manifest.Comments) []Diagnosti
 		"name the origins in http.cors.origins, or leave out credentials"
 	if l.manifest != nil && l.manifest.HTTP != nil && l.manifest.HTTP.CORS != nil {
 		return l.manifest.Fault("http.cors", risk).Diagnostics
+	}
+	if l.routes != nil && comments.Spec.HTTP == nil {
+		comments = l.routes.said
 	}
 	return comments.Fault("cors", risk).Diagnostics
 }
