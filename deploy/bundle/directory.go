@@ -71,6 +71,20 @@ func NameOf(path string, roots ...string) (name string, one bool) {
 	return cmp.Or(l.name, filepath.Base(abs)), err != nil || l.manifest != nil
 }
 
+// InstallsPackages reports whether the manifest of a directory says that a deploy installs its packages first.
+func InstallsPackages(dir string) bool {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	p, err := openProject(filepath.Join(abs, "index.js"), nil)
+	if err != nil {
+		return false
+	}
+	l, err := p.findManifest(dir) // Build says what is wrong
+	return err == nil && l.manifest != nil && l.manifest.AutoInstall
+}
+
 // ofDirectory finds the manifest and the source of a directory.
 func (p *project) ofDirectory(dir string) (layout, error) {
 	l, err := p.findManifest(dir)
@@ -171,6 +185,9 @@ func (l layout) entry(dir, real string) (string, error) {
 	if l.routes != nil {
 		return "", nil
 	}
+	if l.manifest != nil && l.manifest.Page != "" {
+		return "", nil
+	}
 	for _, main := range defaultEntries {
 		if l.base != "" || !exists(filepath.Join(real, filepath.FromSlash(main))) {
 			continue
@@ -182,11 +199,14 @@ func (l layout) entry(dir, real string) (string, error) {
 		}
 		return path, nil
 	}
+	if l.manifest != nil && l.manifest.FindsPage && exists(filepath.Join(real, pageName)) {
+		l.manifest.ServePage(pageName)
+	}
 	if l.manifest != nil && l.manifest.Assets != nil {
 		return "", nil // files alone
 	}
 	why := "no manifest names the source, and there is none of " + strings.Join(defaultEntries, ", ")
-	if exists(filepath.Join(real, "index.html")) {
+	if exists(filepath.Join(real, pageName)) {
 		why += `. index.html is no source: "assets": {"directory": "."} in a manifest serves the files of the directory`
 	}
 	return "", &SourceError{Diagnostics: []Diagnostic{{File: dir, Text: why}}}

@@ -108,9 +108,9 @@ func TestRoutesThatAreScripts(t *testing.T) {
 	require.Equal(t, 1, strings.Count(b.Code, adapted))
 
 	for files, want := range map[string]string{
-		"api/index.js|// @cors none\n// @mode worker\nexport default () => 1":                      `[id].ts:2:10: @cors is`,
-		"api/index.js|// @cors reflective\n// @mode shared\n// @timeout 0\nexport default () => 1": `[id].ts:1:10: @mode is`,
-		"api/index.js|// @cors reflective\n// @timeout 0\nexport default () => 1":                  `@mode is not in `,
+		"api/index.js|// @cors none\n// @mode worker\nexport default () => 1":                      `api/index.js:1:10: @cors is "none" here and "reflective" in `,
+		"api/index.js|// @cors reflective\n// @mode shared\n// @timeout 0\nexport default () => 1": `api/index.js:2:10: @mode is "shared" here and "worker" in `,
+		"api/index.js|// @cors reflective\n// @timeout 0\nexport default () => 1":                  `[id].ts:1:10: @mode is not in `,
 		"pinwheel.json|{\"fileRoutes\": \"api\", \"mode\": \"shared\"}":                            `pinwheel.json:1:23: mode is "shared" here and "persistent" in`,
 	} {
 		path, text, _ := strings.Cut(files, "|")

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 )
 
 // installTimeout limits the time of a package manager.
@@ -92,6 +94,17 @@ func findInstaller(dir string) (installer, error) {
 		}
 	}
 	return found, nil
+}
+
+// installsItself reports whether the manifest of a directory wants its packages installed, and they can be: there is a
+// lock file, and its package manager.
+func installsItself(dir string) bool {
+	i, err := findInstaller(dir)
+	if err != nil || !bundle.InstallsPackages(dir) {
+		return false
+	}
+	_, err = exec.LookPath(i.command[0])
+	return err == nil
 }
 
 // installPackages installs the packages of the directory. What the package manager prints goes to out.
