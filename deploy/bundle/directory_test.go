@@ -204,7 +204,8 @@ func TestBuildRefusesLinksOutOfADirectory(t *testing.T) {
 // A page as entrypoint of Buntime's manifest, or index.html without a source, is a site with one page.
 func TestBuntimesPageIsASite(t *testing.T) {
 	t.Parallel()
-	for text, dir := range map[string]string{"entrypoint: index.html\n": ".", "ttl: 5m\n": ".", "entrypoint: dist/index.html\n": "dist"} {
+	sites := map[string]string{"entrypoint: index.html\n": ".", "ttl: 5m\n": ".", "entrypoint: dist/index.html\n": "dist"}
+	for text, dir := range sites {
 		root := tree(t, map[string]string{"manifest.yaml": text, dir + "/index.html": "<p>", dir + "/app.js": "1"})
 		b, err := bundle.Build(t.Context(), root)
 		require.NoError(t, err)

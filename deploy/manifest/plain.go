@@ -30,8 +30,8 @@ func LooksSecret(name string) bool {
 }
 
 // CheckPlain returns an error that names all of vars that look like secrets and are not among plain. vars are stored as
-// they are, and everybody who may read the fleet's NATS reads them. The error begins with the path of the first var, and
-// does not quote its value. Versions that are stored already are not checked.
+// they are, and everybody who may read the fleet's NATS reads them. The error begins with the path of the first var,
+// and does not quote its value. Versions that are stored already are not checked.
 func CheckPlain(vars map[string]string, plain []string) error { return checkPlain(vars, nil, plain) }
 
 // suspect is a var that looks like a secret. key is the key in its value that does; "" = it is the name of the var.
@@ -86,8 +86,12 @@ func refuseAll(found []suspect) error {
 			quoted = append(quoted, name)
 		}
 	}
-	return fmt.Errorf("%s looks like a secret, and so do %s: make them secrets (\"secrets\": [%s], and 'pinwheel secrets set'), or name them in \"plain\" (a --var: with --plain)",
-		subjects[0], strings.Join(subjects[1:], ", "), strings.Join(quoted, ", "))
+	do := "do"
+	if len(subjects) == 2 {
+		do = "does"
+	}
+	return fmt.Errorf("%s looks like a secret, and so %s %s: make them secrets (\"secrets\": [%s], and 'pinwheel secrets set'), or name them in \"plain\" (a --var: with --plain)",
+		subjects[0], do, strings.Join(subjects[1:], ", "), strings.Join(quoted, ", "))
 }
 
 // keysIn are the keys of all objects in a value of encoding/json.

@@ -56,16 +56,8 @@ func (e deployer) root() *cobra.Command {
 		if err := checkDeploy(req, args); err != nil {
 			return err
 		}
-		if install && len(req.Roots) > 0 {
-			return usage("--install does not go with --root: a package manager reads more of this machine than these directories")
-		}
-		for _, path := range args {
-			if !install && (len(req.Roots) > 0 || !installsItself(path)) {
-				continue
-			}
-			if err := installPackages(ctx, path, e.Err); err != nil {
-				return err
-			}
+		if err := e.installAll(ctx, install, req.Roots, args); err != nil {
+			return err
 		}
 		if req.Vars, err = pairs("--var", vars); err != nil {
 			return err
