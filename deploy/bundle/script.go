@@ -104,7 +104,8 @@ func wrapScript(path, source, kind string) (string, bool) {
 	if !ok || len(whole.exports) > 0 {
 		return "", false
 	}
-	at := afterImports(source)
+	code := emptyExport.ReplaceAllStringFunc(source, func(s string) string { return blanks.ReplaceAllString(s, " ") })
+	at := afterImports(code)
 	maker := "__pinwheelScript"
 	for strings.Contains(source, maker) {
 		maker += "_"
@@ -114,7 +115,7 @@ func wrapScript(path, source, kind string) (string, bool) {
 			kind, maker, maker, strings.Join(names, ", "))
 	}
 	const tail = "\n});\n"
-	inside, ok := parseSource(path, source[:at]+headFor(nil)+source[at:]+tail)
+	inside, ok := parseSource(path, code[:at]+headFor(nil)+code[at:]+tail)
 	if !ok || slices.ContainsFunc(notOfScripts, inside.uses) {
 		return "", false
 	}
@@ -125,8 +126,14 @@ func wrapScript(path, source, kind string) (string, bool) {
 		return "", false
 	}
 	head := headFor(used)
-	return source[:at] + head + source[at:] + tail + mapWithout(path, source, at, len(head)), true
+	return code[:at] + head + code[at:] + tail + mapWithout(path, source, at, len(head)), true
 }
+
+// emptyExport is what makes a module of a file of TypeScript, as its last line. It exports nothing.
+var (
+	emptyExport = regexp.MustCompile(`(?:^|\n)\s*export\s*\{\s*\}\s*;?\s*$`)
+	blanks      = regexp.MustCompile(`[^\n]`)
+)
 
 // parsed is what a parse of a source tells.
 type parsed struct {

@@ -30,9 +30,13 @@ func TestScriptsAreFound(t *testing.T) {
 		"w10.js": "// @mode worker",
 		"w11.js": "const shared = new Map(), ws = 1; return { n: shared.size + ws }; // the end",
 		"w12.js": "const text = 'export default 1'; /* export default 2 */ res.json(text)",
+		"w14.ts": "declare const shared: any; declare const res: { end(text: string): void };\nres.end(shared.a);",
+		"w15.ts": "declare global { var x: number }\nconst a = 1;\nreturn a;\nexport {};\n",
+		"w16.ts": "return 1;\n\nexport {}",
+		"w17.js": "import a, * as all from './lib/a.js'; import './lib/a.js' with { };\nreturn all.a",
 		"w13.ts": "import type { A } from './lib/a.js';\nres.end(null as A)",
 	} {
-		dir := tree(t, map[string]string{name: source, "lib/a.js": "export const a = 1, b = 2;"})
+		dir := tree(t, map[string]string{name: source, "lib/a.js": "export const a = 1, b = 2; export default 3;"})
 		b, err := bundle.Build(t.Context(), filepath.Join(dir, name))
 		require.NoError(t, err, source)
 		require.Contains(t, b.Code, adapted, source)
