@@ -36,6 +36,12 @@ var alsoInScripts = []string{"env", "ctx"}
 var notOfScripts = []string{"module", "exports", "addEventListener", "self.addEventListener",
 	"globalThis.addEventListener"}
 
+// database is a name that scripts have at Hoody, and here have not.
+const (
+	database   = "Database"
+	noDatabase = "Database is not here: env has values and objects that stay (kv and objects in the manifest)"
+)
+
 // scripts are the files of a bundle that may be scripts, by their real paths. The value is the function of script.js
 // that takes the script.
 type scripts map[string]string
@@ -74,8 +80,13 @@ func (s scripts) plugin(p *project) api.Plugin {
 			if err != nil {
 				return r, nil //nolint:nilerr // the next plugin says why
 			}
-			if text, ok := wrapScript(a.Path, string(source), kind); ok {
-				r.Contents, r.Loader = &text, loaderOf(a.Path)
+			text, uses, ok := wrapScript(a.Path, string(source), kind)
+			if !ok {
+				return r, nil
+			}
+			r.Contents, r.Loader = &text, loaderOf(a.Path)
+			if rel, err := filepath.Rel(p.dir, a.Path); err == nil && uses(database) {
+				r.Warnings = []api.Message{{Text: noDatabase, Location: &api.Location{File: filepath.ToSlash(rel)}}}
 			}
 			return r, nil
 		})
@@ -94,15 +105,15 @@ func loaderOf(path string) api.Loader {
 	return api.LoaderJS
 }
 
-// wrapScript is the module that a script becomes; false = the source is no script.
-func wrapScript(path, source, kind string) (string, bool) {
+// wrapScript is the module that a script becomes, and which names the script uses; false = the source is no script.
+func wrapScript(path, source, kind string) (text string, uses func(name string) bool, ok bool) {
 	comments, err := manifest.ParseComments(path, []byte(source))
 	if err != nil {
-		return "", false
+		return "", nil, false
 	}
 	whole, ok := parseSource(path, source+"\nexport {};\n")
 	if !ok || len(whole.exports) > 0 {
-		return "", false
+		return "", nil, false
 	}
 	code := emptyExport.ReplaceAllStringFunc(source, func(s string) string { return blanks.ReplaceAllString(s, " ") })
 	at := afterImports(code)
@@ -117,16 +128,16 @@ func wrapScript(path, source, kind string) (string, bool) {
 	const tail = "\n});\n"
 	inside, ok := parseSource(path, code[:at]+headFor(nil)+code[at:]+tail)
 	if !ok || slices.ContainsFunc(notOfScripts, inside.uses) {
-		return "", false
+		return "", nil, false
 	}
 	used := slices.Concat(scriptNames, alsoInScripts)
 	used = slices.DeleteFunc(used, func(name string) bool { return !inside.uses(name) })
 	tells := inside.uses("shared") || slices.ContainsFunc(scriptNames, inside.uses)
 	if !whole.returns && !comments.Hoody && !tells {
-		return "", false
+		return "", nil, false
 	}
 	head := headFor(used)
-	return code[:at] + head + code[at:] + tail + mapWithout(path, source, at, len(head)), true
+	return code[:at] + head + code[at:] + tail + mapWithout(path, source, at, len(head)), inside.uses, true
 }
 
 // emptyExport is what makes a module of a file of TypeScript, as its last line. It exports nothing.
@@ -153,7 +164,7 @@ func parseSource(path, source string) (p parsed, ok bool) {
 		mark += "_"
 	}
 	p.free = map[string]string{}
-	for i, name := range slices.Concat(scriptNames, alsoInScripts, notOfScripts, []string{"shared"}) {
+	for i, name := range slices.Concat(scriptNames, alsoInScripts, notOfScripts, []string{"shared", database}) {
 		p.free[name] = fmt.Sprintf("%s%dx", mark, i)
 	}
 	result := api.Build(api.BuildOptions{

@@ -45,6 +45,23 @@ func TestScriptsAreFound(t *testing.T) {
 	}
 }
 
+func TestScriptsLearnWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	const source = "const db = new Database('/x.db');\nreturn db.query('SELECT 1').all();"
+	dir := tree(t, map[string]string{"w.js": source, "site/pinwheel.json": `{"fileRoutes": "api"}`,
+		"site/api/a.js": source, "own.js": "class Database {}\nreturn new Database()"})
+	for path, file := range map[string]string{"w.js": "/w.js", "site": "/api/a.js", "own.js": ""} {
+		b, err := bundle.Build(t.Context(), filepath.Join(dir, path))
+		require.NoError(t, err)
+		if file == "" {
+			require.Empty(t, b.Warnings)
+			continue
+		}
+		require.Len(t, b.Warnings, 1)
+		require.Contains(t, b.Warnings[0].String(), file+": Database is not here: env has values")
+	}
+}
+
 // What only looks like a script, in comments, strings or inner scopes, stays what it is.
 func TestOtherSourcesAreNoScripts(t *testing.T) {
 	t.Parallel()
