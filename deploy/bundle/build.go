@@ -203,10 +203,11 @@ func (l layout) comments(p *project) (c manifest.Comments, faults, err error) {
 
 // entry is the module that is bundled with all its imports.
 type entry struct {
-	path  string // as the author would name it
-	abs   string
-	text  string // "" = that of the file
-	files importedFiles
+	path    string // as the author would name it
+	abs     string
+	text    string // "" = that of the file
+	files   importedFiles
+	scripts scripts
 }
 
 // joinSourceErrors makes one list of the faults that several steps found. An error of another kind is returned instead.

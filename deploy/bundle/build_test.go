@@ -325,7 +325,7 @@ func TestWordsInComments(t *testing.T) {
 		{"// @log-request-body 1", "", `@log-request-body is "1": it is true or false`},
 		{"// @log-level full", `{"http": {"log": "none"}}`, `m.pinwheel.json:1:11: http.log is here, and @log-… in `},
 		{"", `{"http": {"log": {"level": "all"}}}`, `m.pinwheel.json:1:19: http.log.level is "all": it is one of none, minimal, standard, full`},
-		{"// @timeout 0", "", `m.js:1:13: @timeout is "0": it is a number of milliseconds from 1 to 900000, or a duration like 30s; every run has a limit`},
+		{"// @timeout -1", "", `m.js:1:13: @timeout is "-1": it is a number of milliseconds from 1 to 900000, a duration like 30s, or 0 for the longest; every run has a limit`},
 		{"// @timeout 16m", "", `m.js:1:13: @timeout is "16m"`},
 		{"// @timeout soon", "", `m.js:1:13: @timeout is "soon"`},
 		{"// @cors shop.example", "", `m.js:1:10: http.cors.origins[0] is "shop.example"`},

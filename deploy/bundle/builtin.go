@@ -34,6 +34,14 @@ func builtins() api.Plugin {
 				text := "export { " + strings.Join(workersNames, ", ") + " } from \"cloudflare:workers\";"
 				return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}, nil
 			})
+		b.OnResolve(api.OnResolveOptions{Filter: `^pinwheel:script$`},
+			func(api.OnResolveArgs) (api.OnResolveResult, error) {
+				return api.OnResolveResult{Path: scriptModule, Namespace: "pinwheel"}, nil
+			})
+		b.OnLoad(api.OnLoadOptions{Filter: `.`, Namespace: "pinwheel"},
+			func(api.OnLoadArgs) (api.OnLoadResult, error) {
+				return api.OnLoadResult{Contents: &scriptAdapter, Loader: api.LoaderJS}, nil
+			})
 		b.OnResolve(api.OnResolveOptions{Filter: `^(node:)?async_hooks$`},
 			func(api.OnResolveArgs) (api.OnResolveResult, error) {
 				return api.OnResolveResult{Path: "async_hooks", Namespace: space, SideEffects: api.SideEffectsFalse}, nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy/fileroutes"
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // directoryManifests are the files that may be the manifest of a directory. A package.json is one if it has the key
@@ -68,6 +69,20 @@ func NameOf(path string, roots ...string) (name string, one bool) {
 	}
 	l, err := p.findManifest(path)
 	return cmp.Or(l.name, filepath.Base(abs)), err != nil || l.manifest != nil
+}
+
+// InstallsPackages reports whether the manifest of a directory says that a deploy installs its packages first.
+func InstallsPackages(dir string) bool {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	p, err := openProject(filepath.Join(abs, "index.js"), nil)
+	if err != nil {
+		return false
+	}
+	l, err := p.findManifest(dir) // Build says what is wrong
+	return err == nil && l.manifest != nil && l.manifest.AutoInstall
 }
 
 // ofDirectory finds the manifest and the source of a directory.
@@ -170,6 +185,9 @@ func (l layout) entry(dir, real string) (string, error) {
 	if l.routes != nil {
 		return "", nil
 	}
+	if l.manifest != nil && l.manifest.Page != "" {
+		return "", nil
+	}
 	for _, main := range defaultEntries {
 		if l.base != "" || !exists(filepath.Join(real, filepath.FromSlash(main))) {
 			continue
@@ -181,11 +199,14 @@ func (l layout) entry(dir, real string) (string, error) {
 		}
 		return path, nil
 	}
+	if l.manifest != nil && l.manifest.FindsPage && exists(filepath.Join(real, pageName)) {
+		l.manifest.ServePage(pageName)
+	}
 	if l.manifest != nil && l.manifest.Assets != nil {
 		return "", nil // files alone
 	}
 	why := "no manifest names the source, and there is none of " + strings.Join(defaultEntries, ", ")
-	if exists(filepath.Join(real, "index.html")) {
+	if exists(filepath.Join(real, pageName)) {
 		why += `. index.html is no source: "assets": {"directory": "."} in a manifest serves the files of the directory`
 	}
 	return "", &SourceError{Diagnostics: []Diagnostic{{File: dir, Text: why}}}
@@ -194,10 +215,13 @@ func (l layout) entry(dir, real string) (string, error) {
 // routeFiles are the files of a directory that have routes.
 type routeFiles struct {
 	*fileroutes.Tree
-	words []Diagnostic // comments that mean nothing in a file of many
-	dir   string       // as the author would name it
-	rel   string       // of dir from the directory of the manifest
-	real  string       // absolute
+	words    []Diagnostic        // comments with a word that means nothing
+	comments []manifest.Comments // of the files with routes
+	around   []manifest.Comments // of pre and post
+	said     manifest.Comments   // what they say together
+	dir      string              // as the author would name it
+	rel      string              // of dir from the directory of the manifest
+	real     string              // absolute
 }
 
 // routeFiles reads the directory that the manifest names; nil = it names none. base is the directory of the manifest,
@@ -226,27 +250,43 @@ func (l layout) routeFiles(p *project, base string) (*routeFiles, error) {
 	return f, err
 }
 
-// isOff reports whether the comments of a file say that it has no route. Other words mean nothing there: all files are
-// one worker.
+// isOff reports whether the comments of a file say that it has no route, and keeps what they say otherwise.
 func (f *routeFiles) isOff(p *project, path string) (bool, error) {
 	source, err := p.read(filepath.Join(f.real, filepath.FromSlash(path)), maxSource)
 	if err != nil {
 		return false, nil //nolint:nilerr // the bundler says why, and where it is imported
 	}
-	name := filepath.Join(f.dir, filepath.FromSlash(path))
-	c, err := manifest.ParseComments(name, source)
+	c, err := manifest.ParseComments(filepath.Join(f.dir, filepath.FromSlash(path)), source)
 	if err != nil {
 		return false, err
 	}
 	if room := maxRouteWarnings - len(f.words); room > 0 {
 		f.words = append(f.words, c.Warnings[:min(room, len(c.Warnings))]...)
 	}
-	others := slices.DeleteFunc(c.Words(), func(word string) bool { return word == manifest.WordEnabled })
-	if len(others) > 0 && len(f.words) < maxRouteWarnings {
-		text := "@" + others[0] + " means nothing in a file of fileRoutes: the manifest, or the source that it names, says it for all files"
-		f.words = append(f.words, Diagnostic{File: name, Text: text})
+	switch {
+	case !c.Spec.HTTP.On():
+		return true, nil
+	case fileroutes.IsAround(path):
+		f.around = append(f.around, c)
+	default:
+		f.comments = append(f.comments, c)
 	}
-	return !c.Spec.HTTP.On(), nil
+	return false, nil
+}
+
+// spec adds what the comments of the files say of the worker.
+func (f *routeFiles) spec(l layout, spec workers.Spec) (workers.Spec, error) {
+	for _, c := range slices.Concat(f.comments, f.around) {
+		if _, key, err := c.With(spec); err != nil {
+			return spec, l.manifest.Fault(key, "%v in %s: say it once", err, c.File())
+		}
+	}
+	var err error
+	if f.said, err = manifest.Together(spec, f.comments, f.around); err != nil {
+		return spec, err
+	}
+	spec, _, err = f.said.With(spec)
+	return spec, err
 }
 
 // maxRouteWarnings is the most warnings about comments in files with routes.
@@ -266,7 +306,7 @@ func (f *routeFiles) inputs() (list []string) {
 
 // entryOf is what is bundled: the source, or a module that is made of the files with routes and the source.
 func (l layout) entryOf() (e entry, err error) {
-	e.files = alwaysImported
+	e.files, e.scripts = alwaysImported, l.scripts()
 	if l.manifest != nil {
 		e.files = e.files.with(l.manifest.Files)
 	}

@@ -47,8 +47,8 @@ func TestBuildOfADirectory(t *testing.T) {
 			"pinwheel.jsonc": "{\"main\": \"lib//a.ts\", // c\n}"}, worker: "shop", source: "lib/a.ts"},
 		"pinwheel.yaml": {files: map[string]string{"lib/a.mjs": handler,
 			"pinwheel.yaml": "main: lib/../lib/a.mjs\nmode: pinned\n"}, worker: "shop", source: "lib/a.mjs", mode: "pinned"},
-		"Buntime": {files: map[string]string{"index.ts": handler, "manifest.yaml": "timeout: 5s\nautoInstall: true\n"},
-			worker: "shop", source: "index.ts", mode: "oneshot", whatElse: "autoInstall"},
+		"Buntime": {files: map[string]string{"index.ts": handler, "manifest.yaml": "timeout: 5s\nlowMemory: true\n"},
+			worker: "shop", source: "index.ts", mode: "oneshot", whatElse: "lowMemory"},
 		"wrangler.jsonc": {files: map[string]string{"src/index.ts": handler,
 			"wrangler.jsonc": `{"name": "w", "main": "src/index.ts", "observability": {}}`, "package.json": `{"main": "x.js"}`}, worker: "w",
 			source: "src/index.ts", whatElse: "observability"},
@@ -141,8 +141,12 @@ func TestBuildRefusesDirectories(t *testing.T) {
 			`it is a path without control characters`},
 		"gone":        {map[string]string{"pinwheel.json": `{"main": "a.js"}`}, `/pinwheel.json:1:2: main is "a.js": there is no such file`},
 		"a directory": {map[string]string{"pinwheel.json": `{"main": "a.js"}`, "a.js/x": ""}, `it is a directory`},
-		"HTML": {map[string]string{"manifest.yaml": `entrypoint: index.html`, "index.html": ""},
+		"HTML": {map[string]string{"pinwheel.json": `{"main": "index.html"}`, "index.html": ""},
 			`main is "index.html": it is a page: "assets" names the directory`},
+		"HTML of Buntime that is gone": {map[string]string{"manifest.yaml": `entrypoint: dist/index.html`, "dist/a": ""},
+			`/manifest.yaml:1:1: entrypoint is "dist/index.html": there is no such file`},
+		"HTML of Buntime out of it": {map[string]string{"manifest.yaml": `entrypoint: ../index.html`},
+			`/manifest.yaml:1:1: assets.directory is "..": it leads out of the directory`},
 		"Python": {map[string]string{"wrangler.json": `{"main": "src/entry.py"}`, "src/entry.py": ""},
 			`a source ends in one of .js`},
 		"two modes": {map[string]string{"manifest.yaml": "ttl: 0\n", "index.ts": "// @mode shared\n" + handler},
@@ -195,6 +199,32 @@ func TestBuildRefusesLinksOutOfADirectory(t *testing.T) {
 	b, err := bundle.Build(t.Context(), filepath.Join(outside, "project"))
 	require.NoError(t, err, "the directory itself may be a link")
 	require.Equal(t, "shop", b.Name)
+}
+
+// A page as entrypoint of Buntime's manifest, or index.html without a source, is a site with one page.
+func TestBuntimesPageIsASite(t *testing.T) {
+	t.Parallel()
+	sites := map[string]string{"entrypoint: index.html\n": ".", "ttl: 5m\n": ".", "entrypoint: dist/index.html\n": "dist"}
+	for text, dir := range sites {
+		root := tree(t, map[string]string{"manifest.yaml": text, dir + "/index.html": "<p>", dir + "/app.js": "1"})
+		b, err := bundle.Build(t.Context(), root)
+		require.NoError(t, err)
+		require.Equal(t, workers.NotFoundSPA, b.Assets.NotFound)
+		require.Contains(t, b.Files.List.Files, "/index.html")
+		require.NotContains(t, b.Files.List.Files, "/manifest.yaml")
+	}
+	root := tree(t, map[string]string{"manifest.yaml": "publicRoutes:\n  GET: [/health]\nsecrets: [KEY]\n",
+		"index.ts": "// @token KEY\n" + handler, "index.html": ""})
+	b, err := bundle.Build(t.Context(), root)
+	require.NoError(t, err)
+	require.Equal(t, workers.PublicPaths{"GET": {"/health"}}, b.HTTP.Public)
+	require.Nil(t, b.Assets)
+	require.Empty(t, b.Notes)
+	write(t, root+"/index.ts", handler)
+	b, err = bundle.Build(t.Context(), root)
+	require.NoError(t, err)
+	require.Len(t, b.Notes, 1)
+	require.Contains(t, b.Notes[0].String(), "manifest.yaml: publicRoutes makes no difference here")
 }
 
 func TestUnknownWordsInCommentsAreWarnings(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 // noPages are files beside a manifest that are no files of a site.
 var noPages = []string{"package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "tsconfig.json", "jsconfig.json"}
 
+const pageName = "index.html"
+
 // files reads the directory that the manifest names; nil = it names none.
 func (l layout) files(a *workers.Assets) (*assets.Folder, error) {
 	if a == nil {
@@ -31,6 +33,9 @@ func (l layout) files(a *workers.Assets) (*assets.Folder, error) {
 	dir, err := filepath.EvalSymlinks(filepath.Join(real, filepath.FromSlash(a.Directory)))
 	if err != nil {
 		return nil, err
+	}
+	if page := l.manifest.Page; page != "" && !isFile(filepath.Join(dir, pageName)) {
+		return nil, l.manifest.Fault("assets", "entrypoint is %.200q: there is no such file", page)
 	}
 	var skip []string
 	if dir == real {

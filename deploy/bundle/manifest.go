@@ -158,7 +158,15 @@ func (l layout) spec(comments manifest.Comments) (workers.Spec, error) {
 	if err != nil {
 		return spec, l.manifest.Fault(key, "%v in %s: say it once", err, l.source)
 	}
-	return spec, joinSourceErrors(l.manifest.Check(spec), comments.Check(spec))
+	var socketErr error
+	if l.routes != nil {
+		if spec, err = l.routes.spec(l, spec); err != nil {
+			return spec, err
+		}
+		socketErr = l.routes.said.Check(spec)
+	}
+	spec = l.manifest.WithPublic(spec)
+	return spec, joinSourceErrors(l.manifest.Check(spec), comments.Check(spec), socketErr)
 }
 
 // risks warn of what works as it is written, and lets in whom the author may not think of.
@@ -172,19 +180,27 @@ func (l layout) risks(spec workers.Spec, comments manifest.Comments) []Diagnosti
 	if l.manifest != nil && l.manifest.HTTP != nil && l.manifest.HTTP.CORS != nil {
 		return l.manifest.Fault("http.cors", risk).Diagnostics
 	}
+	if l.routes != nil && comments.Spec.HTTP == nil {
+		comments = l.routes.said
+	}
 	return comments.Fault("cors", risk).Diagnostics
 }
 
-// notes name the keys that make no difference here.
-func (l layout) notes() []Diagnostic {
+// notes name the keys that make no difference here, and say what others mean.
+func (l layout) notes() (list []Diagnostic) {
 	switch {
 	case l.base != "":
 		return []Diagnostic{{File: l.file, Text: "this is the configuration, as the build has written into " + builtFile}}
-	case l.manifest == nil || len(l.manifest.Ignored) == 0:
+	case l.manifest == nil:
 		return nil
+	case len(l.manifest.Ignored) > 0:
+		text := "these keys make no difference here: " + strings.Join(l.manifest.Ignored, ", ")
+		list = append(list, Diagnostic{File: l.file, Text: text})
 	}
-	return []Diagnostic{{File: l.file, Text: "these keys make no difference here: " + strings.Join(l.manifest.Ignored,
-		", ")}}
+	for _, text := range l.manifest.Notes {
+		list = append(list, Diagnostic{File: l.file, Text: text})
+	}
+	return list
 }
 
 // ParseManifest reads a manifest file and validates it. Unknown keys, doubled keys, wrong types and values out of

@@ -92,6 +92,14 @@ func (t *Tree) note(text string) {
 	}
 }
 
+// IsAround reports whether a file is pre or post: it has no route, and stands around those beside it.
+func IsAround(path string) bool { return nameOf(path) == before || nameOf(path) == after }
+
+const before, after = "pre", "post"
+
+// nameOf is the name of a file without its extension.
+func nameOf(path string) string { return strings.TrimSuffix(pathpkg.Base(path), pathpkg.Ext(path)) }
+
 func (t *Tree) add(path string) error {
 	if len(t.Files) == MaxFiles {
 		return &Error{".", fmt.Sprintf("it has more than %d sources", MaxFiles)}
@@ -99,10 +107,10 @@ func (t *Tree) add(path string) error {
 	t.Files = append(t.Files, path)
 	place := t.routes
 	key, err := routeOf(strings.TrimSuffix(path, pathpkg.Ext(path)))
-	switch base := strings.TrimSuffix(pathpkg.Base(path), pathpkg.Ext(path)); {
-	case base == "pre":
+	switch nameOf(path) {
+	case before:
 		place, key, err = t.pre, pathpkg.Dir(path), nil
-	case base == "post":
+	case after:
 		place, key, err = t.post, pathpkg.Dir(path), nil
 	}
 	if err != nil {

@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	pathpkg "path"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
@@ -16,6 +18,22 @@ type buntime struct {
 	MaxRequests int               `json:"maxRequests"`
 	Timeout     seconds           `json:"timeout"`
 	TTL         seconds           `json:"ttl"`
+	AutoInstall bool              `json:"autoInstall"`
+
+	PublicRoutes workers.PublicPaths `json:"publicRoutes"`
+
+	// Buntime has these elsewhere: the base in the name of the application, and it drops vars that look like secrets.
+	Base    string   `json:"base"`
+	Secrets []string `json:"secrets"`
+	Plain   []string `json:"plain"`
+}
+
+// foreignPages is what a manifest of Buntime says of pages and packages.
+type foreignPages struct {
+	AutoInstall bool                // a deploy installs the packages
+	Page        string              // index.html, as the manifest names it: Assets has its directory
+	FindsPage   bool                // without a source, index.html is the Page
+	Public      workers.PublicPaths // paths without a token, if the source wants one
 }
 
 // Defaults of Buntime for a worker that lives longer than a request.
@@ -28,31 +46,36 @@ const (
 // keeps its state: that is mode persistent.
 func (m *Manifest) fromBuntime(root *node) error {
 	m.d.other = func(full string, k member) (bool, error) {
-		switch full {
-		case "autoInstall", "lowMemory":
-			if k.value.kind != boolean {
-				return false, m.d.fail(k.value.at, "%s is %s: it is true or false", full, k.value)
-			}
-			m.Ignored = append(m.Ignored, full)
-			return true, nil
-		case "publicRoutes":
-			return false, m.d.fail(k.at, "key %q: every path is public here, unless \"http\" in a manifest of Pinwheel has \"auth\"; \"public\" beside it names the public ones", full)
+		if full != "lowMemory" {
+			return false, nil
 		}
-		return false, nil
+		if k.value.kind != boolean {
+			return false, m.d.fail(k.value.at, "%s is %s: it is true or false", full, k.value)
+		}
+		m.Ignored = append(m.Ignored, full)
+		return true, nil
 	}
 	var b buntime
 	if err := m.d.value("", root, reflect.ValueOf(&b).Elem()); err != nil {
 		return err
 	}
-	m.Main, m.Vars = b.Entrypoint, b.Env
+	if err := m.entrypoint(b.Entrypoint); err != nil {
+		return err
+	}
+	m.Vars, m.Secrets, m.Plain, m.Public = b.Env, b.Secrets, b.Plain, b.PublicRoutes
+	if m.AutoInstall = b.AutoInstall; m.AutoInstall {
+		m.Notes = append(m.Notes,
+			"autoInstall: 'pinwheel deploy' installs the packages, if there is a lock file and its package manager; "+
+				"'pinwheel dev' installs none")
+	}
 	for key, value := range map[string]seconds{"timeout": b.Timeout, "idleTimeout": b.IdleTimeout} {
 		if value.given && value.Millis == 0 {
 			return m.d.fail(m.d.at[key], "%s is 0: it is above 0; without it the default holds", key)
 		}
 	}
 	m.Limits.Wall = b.Timeout.Millis
-	if b.MaxBodySize > 0 {
-		m.HTTP = &workers.HTTP{MaxBody: b.MaxBodySize}
+	if b.MaxBodySize > 0 || b.Base != "" {
+		m.HTTP = &workers.HTTP{MaxBody: b.MaxBodySize, Base: b.Base}
 	}
 	m.Mode = workers.Oneshot
 	if b.TTL.Millis > 0 {
@@ -68,6 +91,7 @@ func (m *Manifest) fromBuntime(root *node) error {
 		"vars": "env", "limits.wallMs": "timeout", "lifetime.ttlMs": "ttl", "lifetime.idleMs": "idleTimeout",
 		"lifetime.requests": "maxRequests",
 		"main":              "entrypoint", "mode": "ttl", "http.maxBody": "maxBodySize",
+		"http.base": "base", "http.public": "publicRoutes", "assets": "entrypoint",
 	} {
 		m.stands(native, foreign)
 	}
@@ -75,6 +99,41 @@ func (m *Manifest) fromBuntime(root *node) error {
 		m.stands("vars."+name, "env."+name)
 	}
 	return nil
+}
+
+// entrypoint is the source, or a page: then the files of its directory answer, and the page where there is none.
+func (m *Manifest) entrypoint(path string) error {
+	switch {
+	case path == "":
+		m.FindsPage = true
+	case !strings.EqualFold(pathpkg.Ext(path), ".html"):
+		m.Main = path
+	case pathpkg.Base(path) != "index.html":
+		return m.Fault("entrypoint", "entrypoint is %.200q: a page is index.html, which answers where there is no file", path)
+	default:
+		m.ServePage(path)
+	}
+	return nil
+}
+
+// ServePage makes the worker a site: the files beside the page answer, and the page where there is none.
+func (m *Manifest) ServePage(path string) {
+	m.Page = path
+	m.Assets = &workers.Assets{Directory: pathpkg.Dir(path), NotFound: workers.NotFoundSPA}
+}
+
+// WithPublic adds the public paths to a specification that wants a token. Without one every path is public, which the
+// note says.
+func (m *Manifest) WithPublic(spec workers.Spec) workers.Spec {
+	switch {
+	case len(m.Public) == 0:
+	case spec.HTTP == nil || spec.HTTP.Auth == "":
+		m.Notes = append(m.Notes, "publicRoutes makes no difference here: without a token (// @token NAME in the source) every path is public")
+	default:
+		h := *spec.HTTP
+		h.Public, spec.HTTP = m.Public, &h
+	}
+	return spec
 }
 
 func (m *Manifest) persistent(b buntime) {

@@ -19,6 +19,7 @@ import (
 type Comments struct {
 	Spec     workers.Spec
 	Warnings []Diagnostic // words with an @ that mean nothing here
+	Hoody    bool         // the mode has Hoody's name
 
 	sockets error            // the fault of @websocket in another mode than persistent; nil = it does not stand there
 	said    map[string]int64 // offset of each word's value
@@ -34,7 +35,7 @@ type word struct {
 
 // words are those of Hoody, where Pinwheel has the same.
 var words = []word{
-	{"mode", func(s *workers.Spec, value string) error {
+	{wordMode, func(s *workers.Spec, value string) error {
 		s.Mode = cmp.Or(modeAliases[value], workers.Mode(value))
 		return s.Mode.Validate()
 	}},
@@ -48,8 +49,11 @@ var words = []word{
 	{"timeout", func(s *workers.Spec, value string) error {
 		wall, ok := Duration(value)
 		most := workers.MaxLimits.Wall
+		if ok && wall == 0 { // Hoody: as long as it takes
+			wall = most
+		}
 		if s.Limits.Wall = wall; !ok || wall < workers.Millis(time.Millisecond) || wall > most {
-			return fmt.Errorf("@timeout is %q: it is a number of milliseconds from 1 to %d, or a duration like 30s; every run has a limit", value, time.Duration(most).Milliseconds())
+			return fmt.Errorf("@timeout is %q: it is a number of milliseconds from 1 to %d, a duration like 30s, or 0 for the longest; every run has a limit", value, time.Duration(most).Milliseconds())
 		}
 		return nil
 	}},
@@ -96,6 +100,9 @@ var words = []word{
 
 // WordEnabled says whether HTTP requests are answered.
 const WordEnabled = "enabled"
+
+// wordMode says in which mode the worker runs.
+const wordMode = "mode"
 
 // wordWebSocket says that the worker accepts WebSockets. It needs no value.
 const wordWebSocket = "websocket"
@@ -222,6 +229,7 @@ func (c *Comments) read(name, value string, offset int64) error {
 		return fmt.Errorf("@%s stands twice: say it once", name)
 	}
 	c.said[name] = offset
+	c.Hoody = c.Hoody || name == wordMode && modeAliases[value] != ""
 	return words[i].set(&c.Spec, value)
 }
 
@@ -237,6 +245,9 @@ func (c *Comments) Check(spec workers.Spec) error {
 func (c *Comments) Fault(word, format string, args ...any) *SourceError {
 	return Fault(c.path, c.source, c.said[word], format, args...)
 }
+
+// File is the name of the file.
+func (c *Comments) File() string { return c.path }
 
 // Words are the words that say something, in order of the alphabet.
 func (c *Comments) Words() []string { return slices.Sorted(maps.Keys(c.said)) }

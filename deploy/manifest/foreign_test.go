@@ -199,7 +199,9 @@ env:
 		Limits:   workers.Limits{Wall: ms(30_000)},
 		Lifetime: workers.Lifetime{Idle: ms(120_000), TTL: ms(300_000), Requests: 500},
 	}, m.Spec)
-	require.Equal(t, []string{"autoInstall", "lowMemory"}, m.Ignored)
+	require.Equal(t, []string{"lowMemory"}, m.Ignored)
+	require.True(t, m.AutoInstall)
+	require.Contains(t, m.Notes[0], "autoInstall: 'pinwheel deploy' installs the packages")
 
 	m = parse(t, manifest.Buntime, "ttl: 0\nidleTimeout: 2m\nmaxRequests: 5\n")
 	require.Equal(t, workers.Spec{Mode: workers.Oneshot}, m.Spec, "nothing outlives a request")
@@ -209,7 +211,9 @@ env:
 		"Buntime's defaults")
 
 	for text, want := range map[string]string{
-		"publicRoutes: [/health]\n":       `m:1:1: key "publicRoutes": every path is public here`,
+		"publicRoutes: /health\n":         `m:1:15: publicRoutes is not an object in braces`,
+		"entrypoint: site/home.html\n":    `m:1:1: entrypoint is "site/home.html": a page is index.html`,
+		"base: shop\n":                    `m:1:1: http.base is "shop": it begins with /`,
 		"timeout: 5\nmaxBodySize: 10tb\n": `m:2:14: maxBodySize is "10tb": it is a whole number of bytes, or a size like "10mb"`,
 		"maxBodySize: 17gb\n":             `m:1:1: http.maxBody is 18253611008: it is 1 to 17179869184 bytes`,
 		"timeout: 0\n":                    `m:1:1: timeout is 0: it is above 0`,
@@ -219,10 +223,33 @@ env:
 		"timeout: -1\n":                   `m:1:10: timeout is -1`,
 		"autoInstall: maybe\n":            `m:1:14: autoInstall is "maybe": it is true or false`,
 		"env:\n  9A: x\n":                 `m:2:3: vars.9A is no name in env`,
-		"entry: index.ts\n":               `m:1:1: unknown key "entry": the manifest may have entrypoint, env, idleTimeout, maxBodySize, maxRequests, timeout, ttl`,
+		"entry: index.ts\n":               `m:1:1: unknown key "entry": the manifest may have autoInstall, base, entrypoint, env, idleTimeout, maxBodySize, maxRequests, plain, publicRoutes, secrets, timeout, ttl`,
 	} {
 		require.Contains(t, refused(t, manifest.Buntime, text), want, text)
 	}
+}
+
+// Pages, bases, public paths and secrets of Buntime's manifests.
+func TestBuntimesPagesAndRoutes(t *testing.T) {
+	t.Parallel()
+	m := parse(t, manifest.Buntime, "entrypoint: ./dist/index.html\nbase: /panel\nautoInstall: false\nlowMemory: true\n")
+	require.Equal(t, &workers.Assets{Directory: "dist", NotFound: workers.NotFoundSPA}, m.Assets)
+	require.Equal(t, []any{"", "./dist/index.html", "/panel"}, []any{m.Main, m.Page, m.HTTP.Base})
+	require.Empty(t, m.Notes)
+	for _, base := range []string{"base: /\n", "maxBodySize: 1mb\n"} {
+		require.Empty(t, parse(t, manifest.Buntime, base).HTTP.Base)
+	}
+
+	m = parse(t, manifest.Buntime, "publicRoutes:\n  GET:\n    - /health\n  POST: [/hooks/:id]\n")
+	require.Nil(t, m.WithPublic(m.Spec).HTTP)
+	require.Contains(t, m.Notes[0], "publicRoutes makes no difference here: without a token")
+	m = parse(t, manifest.Buntime, "publicRoutes: [/health]\nsecrets: [KEY]\nenv: {DB_HOST: h}\nplain: [DB_HOST]\n")
+	withToken := m.Spec
+	withToken.HTTP = &workers.HTTP{Auth: "KEY"}
+	require.NoError(t, m.Check(m.WithPublic(withToken)))
+	require.Equal(t, workers.PublicPaths{workers.AnyMethod: {"/health"}}, m.WithPublic(withToken).HTTP.Public)
+	require.Nil(t, withToken.HTTP.Public)
+	require.Empty(t, m.Notes)
 }
 
 // A consumer's settings mean what they mean at Cloudflare.

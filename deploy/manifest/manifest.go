@@ -26,6 +26,8 @@ type Manifest struct {
 	// Files says by extension what an import of a file that is no code gives
 	Files   map[string]FileKind
 	Ignored []string // keys that say nothing about how a worker runs here, in their order
+	Notes   []string // what other keys mean here
+	foreignPages
 
 	d *decoder
 }
@@ -68,6 +70,9 @@ func Parse(format Format, file string, text []byte, lookup Lookup) (*Manifest, e
 	if err != nil {
 		return nil, err
 	}
+	if m.HTTP != nil && m.HTTP.Base == "/" {
+		m.HTTP.Base = "" // every path begins with it
+	}
 	if m.Name != "" {
 		if err := events.CheckName("worker", m.Name); err != nil {
 			return nil, m.Fault("name", "name is no worker's: %v", err)
@@ -99,7 +104,7 @@ func read(doc *document, format Format) (*node, error) {
 func (m *Manifest) Check(spec workers.Spec) error {
 	err := Validate(spec)
 	if err == nil {
-		err = cmp.Or(CheckPlain(m.Vars, m.Plain), CheckPlainJSON(m.JSON, m.Plain))
+		err = checkPlain(m.Vars, m.JSON, m.Plain)
 	}
 	if err != nil {
 		return m.d.failAt(err)

@@ -54,6 +54,13 @@ func refused(t *testing.T, format manifest.Format, text string) string {
 	return line
 }
 
+func TestABaseOfAllPathsIsNone(t *testing.T) {
+	t.Parallel()
+	m := parse(t, manifest.JSON, `{"http": {"base": "/"}}`)
+	require.NoError(t, m.Check(m.Spec))
+	require.Empty(t, m.HTTP.Base)
+}
+
 func TestNativeManifestInJSONAndYAML(t *testing.T) {
 	t.Parallel()
 	inJSON := parse(t, manifest.JSON, `// which worker

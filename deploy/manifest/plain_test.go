@@ -35,6 +35,8 @@ func TestManifestsNameSecrets(t *testing.T) {
 	m = parse(t, manifest.WranglerJSON, `{"name": "w", "secrets": {"required": ["B_KEY"]}}`)
 	require.Equal(t, []string{"B_KEY"}, m.Secrets)
 	for text, want := range map[string]string{
+		`{"name": "w", "vars": {"DB_HOST": "x", "A": {"X_TOKEN": 1, "b": [{"API_KEY": 2}]}, "AWS_ID": "y", "OK": "z"}}`: `m:1:84: vars.AWS_ID looks like a secret, and so do vars.DB_HOST, vars.A (its key "X_TOKEN"), ` +
+			`vars.A (its key "API_KEY"): make them secrets ("secrets": ["AWS_ID", "DB_HOST", "X_TOKEN", "API_KEY"], and`,
 		`{"name": "w", "vars": {"API_KEY": "x"}}`:           `m:1:24: vars.API_KEY looks like a secret: make it one`,
 		`{"name": "w", "secrets": {"required": ["1"]}}`:     `m:1:40: secrets[0] 1 is no name in env`,
 		`{"name": "w", "secrets": {"optional": ["A_KEY"]}}`: `m:1:27: unknown key "secrets.optional": secrets may have required`,

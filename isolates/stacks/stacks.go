@@ -39,7 +39,7 @@ func (s *Maps) Author(w *workers.Worker, stack string) string {
 		return stack
 	}
 	if len(w.SourceMap) > 0 {
-		stack = s.mapOf(w).Stack(bundle, stack)
+		stack = withoutRuntime(s.mapOf(w).Stack(bundle, stack)) // a bundle has parts of the runtime too
 	}
 	return strings.ReplaceAll(stack, bundle, w.File) // what the map does not have
 }

@@ -56,15 +56,8 @@ func (e deployer) root() *cobra.Command {
 		if err := checkDeploy(req, args); err != nil {
 			return err
 		}
-		if install {
-			if len(req.Roots) > 0 {
-				return usage("--install does not go with --root: a package manager reads more of this machine than these directories")
-			}
-			for _, path := range args {
-				if err := installPackages(ctx, path, e.Err); err != nil {
-					return err
-				}
-			}
+		if err := e.installAll(ctx, install, req.Roots, args); err != nil {
+			return err
 		}
 		if req.Vars, err = pairs("--var", vars); err != nil {
 			return err
@@ -107,12 +100,21 @@ func pairs(flag string, args []string) (map[string]string, error) {
 
 // checkVars refuses a --var that looks like a secret.
 func checkVars(vars map[string]string, plain []string) error {
+	var found, quoted []string
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		if manifest.CheckPlain(map[string]string{name: ""}, plain) != nil {
-			return usage("--var %s looks like a secret: make it one (\"secrets\": [%q] in the manifest, and 'pinwheel secrets set', or .dev.vars for 'pinwheel dev'), or add --plain %s", name, name, name)
+		if manifest.LooksSecret(name) && !slices.Contains(plain, name) {
+			found, quoted = append(found, name), append(quoted, fmt.Sprintf("%q", name))
 		}
 	}
-	return nil
+	if len(found) == 0 {
+		return nil
+	}
+	looks, one := "looks like a secret", "it one"
+	if len(found) > 1 {
+		looks, one = "look like secrets", "them secrets"
+	}
+	return usage("--var %s %s: make %s (\"secrets\": [%s] in the manifest, and 'pinwheel secrets set', or .dev.vars for 'pinwheel dev'), or add --plain %s",
+		strings.Join(found, ", "), looks, one, strings.Join(quoted, ", "), strings.Join(found, " --plain "))
 }
 
 // checkDeploy checks the command line before anything is done.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 )
 
 // installTimeout limits the time of a package manager.
@@ -92,6 +94,33 @@ func findInstaller(dir string) (installer, error) {
 		}
 	}
 	return found, nil
+}
+
+// installAll installs the packages of the directories that are asked for, or that want it themselves.
+func (e deployer) installAll(ctx context.Context, asked bool, roots, paths []string) error {
+	if asked && len(roots) > 0 {
+		return usage("--install does not go with --root: a package manager reads more of this machine than these directories")
+	}
+	for _, path := range paths {
+		if !asked && (len(roots) > 0 || !installsItself(path)) {
+			continue
+		}
+		if err := installPackages(ctx, path, e.Err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installsItself reports whether the manifest of a directory wants its packages installed, and they can be: there is a
+// lock file, and its package manager.
+func installsItself(dir string) bool {
+	i, err := findInstaller(dir)
+	if err != nil || !bundle.InstallsPackages(dir) {
+		return false
+	}
+	_, err = exec.LookPath(i.command[0])
+	return err == nil
 }
 
 // installPackages installs the packages of the directory. What the package manager prints goes to out.

@@ -53,6 +53,22 @@ func TestInstallerIsThatOfTheLockFile(t *testing.T) {
 	require.ErrorContains(t, err, "is no regular file")
 }
 
+// Buntime's autoInstall installs what a lock file says, where it can.
+func TestManifestsInstallPackages(t *testing.T) {
+	bin := project(t, map[string]string{"npm": "#!/bin/sh\n"})
+	require.NoError(t, os.Chmod(filepath.Join(bin, "npm"), 0o700))
+	t.Setenv("PATH", bin)
+	const wants = "autoInstall: true\n"
+	require.True(t, installsItself(project(t, map[string]string{"manifest.yaml": wants, "package-lock.json": "{}"})))
+	for _, files := range []map[string]string{
+		{"manifest.yaml": wants}, {"manifest.yaml": wants, "bun.lock": ""}, {"package-lock.json": "{}"},
+		{"manifest.yaml": "autoInstall: false\n", "package-lock.json": "{}"},
+		{"manifest.yaml": "autoInstall: [\n", "package-lock.json": "{}"},
+	} {
+		require.False(t, installsItself(project(t, files)), files)
+	}
+}
+
 // A package manager gets what it needs, and nothing that is secret to the fleet.
 func TestInstallGivesNoSecrets(t *testing.T) {
 	dir := project(t, map[string]string{"package.json": "{}", "package-lock.json": "{}", "bin/npm": "#!/bin/sh\nenv\n"})

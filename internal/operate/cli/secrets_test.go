@@ -50,6 +50,8 @@ func TestSecretsUsage(t *testing.T) {
 		{[]string{"secrets", "ls", "a b"}, "", `owner "a b": a name is`},
 		{[]string{"deploy", write(t, "w.js", "export default { fetch() {} }"), "--owner", "a", "--var", "API_KEY=s3cret"}, "",
 			`--var API_KEY looks like a secret: make it one ("secrets": ["API_KEY"] in the manifest, and 'pinwheel secrets set', or .dev.vars for 'pinwheel dev'), or add --plain API_KEY`},
+		{[]string{"deploy", write(t, "w.js", ""), "--owner", "a", "--var", "B_TOKEN=s3cret", "--var", "API_KEY=s3cret"}, "",
+			`--var API_KEY, B_TOKEN look like secrets: make them secrets ("secrets": ["API_KEY", "B_TOKEN"] in the manifest, and 'pinwheel secrets set', or .dev.vars for 'pinwheel dev'), or add --plain API_KEY --plain B_TOKEN`},
 		{[]string{"dev", write(t, "w.js", ""), "--var", "DB_HOST=s3cret"}, "", "--var DB_HOST looks like a secret"},
 	} {
 		r := f.PinwheelWith(c.stdin, c.args...)

@@ -214,7 +214,6 @@ func TestHTTPFileRoutes(t *testing.T) {
 	out := h.deployDir(dir)
 	require.Contains(t, out, "_part.ts has no route")
 	require.Contains(t, out, "old.ts is left out: // @enabled false")
-	require.Contains(t, out, "@mode means nothing in a file of fileRoutes")
 	for _, c := range []struct {
 		method, path, want string
 		status             int
