@@ -1,0 +1,69 @@
+package isolates
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
+
+// headerEcho answers with the bytes of the header X-Value, in hex and as they came.
+func headerEcho(t *testing.T) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Echo", r.Header.Get("X-Value"))
+		_, _ = fmt.Fprintf(w, "%x", r.Header.Get("X-Value"))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// A header that a worker passes on, to a server or to the client, has the bytes that came, whether they are UTF-8 or not.
+func TestHeadersThatArePassedOnAreTheSameBytes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, loopback)
+	b.cpu = ample
+	target := headerEcho(t)
+	for name, code := range map[string]string{
+		"request":  `fetch(new Request(target, request))`,
+		"init":     `fetch(target, request)`,
+		"headers":  `fetch(target, { headers: request.headers })`,
+		"copy":     `fetch(target, { headers: new Headers(request.headers) })`,
+		"record":   `fetch(target, { headers: Object.fromEntries(request.headers) })`,
+		"response": `fetch(target, request).then((r) => new Response(r.body, r))`,
+	} {
+		for _, value := range []string{"grüße 世界 🎡", "\xff\xe9", "a\x80b", "plain"} {
+			e := fetch("GET", "http://x/", "")
+			e.HTTPHeaders = []string{"X-Value", value}
+			o := b.run(worker("w", `const target = "`+target+`"; export default { fetch: async (request) => { const r = await `+code+
+				`; return new Response(await r.text(), { headers: { "x-echo": r.headers.get("x-echo") } }) } }`), e)
+			require.Nil(t, o.end.Failure, name)
+			require.Equal(t, fmt.Sprintf("%x", value), string(o.reply.Body), name)
+			require.Equal(t, value, headerOf(o.reply, "x-echo"), name)
+		}
+	}
+}
+
+func headerOf(r *events.Reply, name string) string {
+	for i := 0; i+1 < len(r.Headers); i += 2 {
+		if r.Headers[i] == name {
+			return r.Headers[i+1]
+		}
+	}
+	return ""
+}
+
+// The headers of a task are text. fetch() sends text beyond U+00FF as UTF-8, not as other bytes.
+func TestHeadersOfATaskAreText(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, loopback)
+	b.cpu = ample
+	e := task(`"` + headerEcho(t) + `"`)
+	e.Header = events.Header{"X-Value": {"世界"}}
+	o := b.run(worker("w", `export default { task: async (event) => [event.headers.get("x-value"), await (await fetch(event.payload, event)).text()] }`), e)
+	require.Nil(t, o.end.Failure)
+	require.JSONEq(t, fmt.Sprintf(`{"success": true, "data": ["世界", "%x"]}`, "世界"), string(o.reply.Body))
+}
