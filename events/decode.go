@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -65,7 +66,7 @@ func (d Decoder) DecodeTo(e *Event, origin Origin, header Header, body []byte, s
 	case Fetch:
 		e.completeFetch(&p)
 	case Task:
-		if isJSON(e.Header) && !json.Valid(e.Body) {
+		if isJSON(e.Header) && !json.Valid(bytes.TrimPrefix(e.Body, byteOrderMark)) {
 			p.add("body is not the JSON that %s says it is", HeaderContentType)
 		}
 	}
@@ -320,6 +321,9 @@ func (e *Event) completeFetch(p *problem) {
 
 // baseURL comes before the path of a fetch event: http://<worker>.<owner>.pinwheel.
 func baseURL(owner, worker string) string { return "http://" + worker + "." + owner + ".pinwheel" }
+
+// byteOrderMark begins the texts of some editors and systems. Handlers get JSON without it.
+var byteOrderMark = []byte("\xef\xbb\xbf")
 
 func isJSON(h Header) bool {
 	for name, values := range h {

@@ -67,3 +67,24 @@ func TestHeadersOfATaskAreText(t *testing.T) {
 	require.Nil(t, o.end.Failure)
 	require.JSONEq(t, fmt.Sprintf(`{"success": true, "data": ["世界", "%x"]}`, "世界"), string(o.reply.Body))
 }
+
+// JSON may begin with a byte order mark, as texts of some editors do.
+func TestJSONWithAByteOrderMark(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cpu = ample
+	code := `export default { task: async (event) => [event.payload, await event.json(), await event.text(), (await event.bytes()).length] }`
+	for _, contentType := range []string{"application/json", "text/x+json; charset=utf-8", ""} {
+		e := task("\ufeff{\"a\":\"é\"}")
+		if contentType != "" {
+			e.Header = events.Header{"Content-Type": {contentType}}
+		}
+		o := b.run(worker("w", code), e)
+		require.Nil(t, o.end.Failure, contentType)
+		require.JSONEq(t, `{"success": true, "data": [{"a":"é"}, {"a":"é"}, "{\"a\":\"é\"}", 13]}`, string(o.reply.Body), contentType)
+	}
+	o := b.batchOf(worker("w", `export default { queue(batch) { for (const m of batch.messages) console.log(JSON.stringify(m.body)) } }`),
+		task("\ufeff1"), task("\ufeff[2]"))
+	require.Nil(t, o.end.Failure)
+	require.Equal(t, []string{"1", "[2]"}, b.lines())
+}

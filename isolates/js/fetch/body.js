@@ -193,5 +193,5 @@ function defineBody(Class, stateOf) {
 }
 
 primordials.ObjectAssign(internal, {
-  bodyStream, cloneBody, consume, defineBody, extractBody, toBody, isBodyUnusable: isUnusable, isBodyUsed: isUsed, sourceBytes,
+  bodyStream, cloneBody, consume, defineBody, extractBody, toBody, isBodyUnusable: isUnusable, isBodyUsed: isUsed, sourceBytes, stripBOM,
 });
