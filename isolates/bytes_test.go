@@ -88,3 +88,17 @@ func TestJSONWithAByteOrderMark(t *testing.T) {
 	require.Nil(t, o.end.Failure)
 	require.Equal(t, []string{"1", "[2]"}, b.lines())
 }
+
+// A header that comes twice has the separator of its kind: RFC 6265 joins cookies by semicolons.
+func TestCookiesAreJoinedBySemicolons(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cpu = ample
+	e := fetch("GET", "http://x/", "")
+	e.HTTPHeaders = []string{"Cookie", "a=1", "X-A", "1", "Cookie", "b=2", "X-A", "2"}
+	o := b.run(worker("w", `export default { fetch: (request) => Response.json([
+		request.headers.get("cookie"), new Map(request.headers).get("cookie"), new Request(request).headers.get("Cookie"),
+		request.headers.get("x-a"), new Headers([["cookie", "c=1"], ["cookie", "d=2"]]).get("cookie")]) }`), e)
+	require.Nil(t, o.end.Failure)
+	require.JSONEq(t, `["a=1; b=2", "a=1; b=2", "a=1; b=2", "1, 2", "c=1; d=2"]`, string(o.reply.Body))
+}

@@ -102,9 +102,14 @@ function listGet(list, name) {
   const { flat } = list;
   let out = null;
   for (let i = 0; i < flat.length; i += 2) {
-    if (flat[i] === name) out = out === null ? flat[i + 1] : `${out}, ${flat[i + 1]}`;
+    if (flat[i] === name) out = out === null ? flat[i + 1] : `${out}${separator(name)}${flat[i + 1]}`;
   }
   return out;
+}
+
+// separator joins the values of a name. Servers split a Cookie header at semicolons only (RFC 6265, RFC 9113 §8.2.3).
+function separator(name) {
+  return name === "cookie" ? "; " : ", ";
 }
 
 function listHas(list, name) {
@@ -157,7 +162,7 @@ function sortAndCombine(list) {
     }
     const before = MapPrototypeGet(values, name);
     if (before === undefined) names[names.length] = name;
-    MapPrototypeSet(values, name, before === undefined ? flat[i + 1] : `${before}, ${flat[i + 1]}`);
+    MapPrototypeSet(values, name, before === undefined ? flat[i + 1] : `${before}${separator(name)}${flat[i + 1]}`);
   }
   ArrayPrototypeSort(names, (a, b) => (a < b ? -1 : a > b ? 1 : 0));
   const out = new List();
@@ -196,7 +201,7 @@ function sentHeaders(flat, spelled, referrer) {
     if (referrer !== null && name === "referer") continue;
     const place = name === "set-cookie" ? undefined : MapPrototypeGet(places, name);
     if (place !== undefined) {
-      out[place] += `${name === "cookie" ? "; " : ", "}${flat[i + 1]}`;
+      out[place] += `${separator(name)}${flat[i + 1]}`;
       continue;
     }
     MapPrototypeSet(places, name, out.length + 1);
