@@ -102,3 +102,19 @@ func TestCookiesAreJoinedBySemicolons(t *testing.T) {
 	require.Nil(t, o.end.Failure)
 	require.JSONEq(t, `["a=1; b=2", "a=1; b=2", "a=1; b=2", "1, 2", "c=1; d=2"]`, string(o.reply.Body))
 }
+
+// An empty body is none where a status allows none, as at Cloudflare.
+func TestStatusesWithoutABodyTakeAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cpu = ample
+	require.Equal(t, []any{[]any{204.0, true}, []any{204.0, true}, []any{205.0, true}, []any{304.0, true}, []any{204.0, true},
+		"TypeError", "TypeError", "TypeError"}, b.task(`export default { task: () => [
+			["", 204], [new Uint8Array(0), 204], [new ArrayBuffer(0), 205], [new Blob([]), 304], [new URLSearchParams(), 204],
+			["a", 204], [new Uint8Array(1), 304], [new ReadableStream(), 204],
+		].map(([body, status]) => { try { const r = new Response(body, { status }); return [r.status, r.body === null] } catch (e) { return e.name } }) }`, "1")["data"])
+	o := b.run(worker("w", `export default { fetch: () => new Response("", { status: 204 }) }`), fetch("GET", "http://x/", ""))
+	require.Nil(t, o.end.Failure)
+	require.Equal(t, 204, o.reply.Status)
+	require.Empty(t, headerOf(o.reply, "content-type"))
+}

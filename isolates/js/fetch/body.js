@@ -88,6 +88,12 @@ function sourceBytes(source, shared) {
   return shared ? new Uint8Array(source) : source;
 }
 
+// isEmptySource reports whether a source has no bytes.
+function isEmptySource(source) {
+  if (typeof source === "string") return source === "";
+  return TypedArrayPrototypeGetByteLength(internal.isBlob(source) ? internal.blobBytes(source) : source) === 0;
+}
+
 function stripBOM(text) {
   return text.length > 0 && StringPrototypeCharCodeAt(text, 0) === 0xfeff ? StringPrototypeSlice(text, 1) : text;
 }
@@ -193,5 +199,5 @@ function defineBody(Class, stateOf) {
 }
 
 primordials.ObjectAssign(internal, {
-  bodyStream, cloneBody, consume, defineBody, extractBody, toBody, isBodyUnusable: isUnusable, isBodyUsed: isUsed, sourceBytes, stripBOM,
+  bodyStream, cloneBody, consume, defineBody, extractBody, toBody, isBodyUnusable: isUnusable, isBodyUsed: isUsed, sourceBytes, isEmptySource, stripBOM,
 });

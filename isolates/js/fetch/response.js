@@ -165,7 +165,10 @@ function initialize(s, init, extracted) {
     if (init.list !== null) s.headers = internal.newHeaders(internal.checkHeaders(init.list), false);
   }
   if (extracted === null) return;
-  if (isNullBodyStatus(s.status)) throw new TypeError(`a response with status ${s.status} cannot have a body`);
+  if (isNullBodyStatus(s.status)) {
+    if (extracted.stream === null && internal.isEmptySource(extracted.source)) return; // as at Cloudflare
+    throw new TypeError(`a response with status ${s.status} cannot have a body`);
+  }
   s.source = extracted.source;
   s.stream = extracted.stream;
   if (extracted.type === null) return;
