@@ -2,6 +2,7 @@ package isolates
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -117,4 +118,31 @@ func TestStatusesWithoutABodyTakeAnEmptyOne(t *testing.T) {
 	require.Nil(t, o.end.Failure)
 	require.Equal(t, 204, o.reply.Status)
 	require.Empty(t, headerOf(o.reply, "content-type"))
+}
+
+// A body may be an async iterable of texts and bytes.
+func TestBodiesOfAsyncIterables(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, loopback)
+	b.cpu = ample
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	defer s.Close()
+	const gen = `async function* gen() { yield "a"; yield new Uint8Array([0xc3, 0xbc]); await null; yield new Uint16Array([0x6262]).buffer; yield "é" } `
+	o := b.run(worker("w", gen+`export default { fetch: () => new Response(gen()) }`), fetch("GET", "http://x/", ""))
+	require.Nil(t, o.end.Failure)
+	require.Equal(t, "aübbé", string(o.reply.Body))
+	require.Empty(t, headerOf(o.reply, "content-type"))
+	require.Equal(t, []any{"aübbé", "aübbé", "abc", "1,2", "[object Object]", "own bytes",
+		"TypeError: a body's async iterable gave 5: it gives strings and bytes", "Error: own", true},
+		b.task(gen+`
+		class Own { toString() { return "own text" } async *[Symbol.asyncIterator]() { yield "own bytes" } }
+		export default { async task(event) {
+			const text = (body) => new Response(body).text().catch(String);
+			let closed = false;
+			const endless = { [Symbol.asyncIterator]: () => ({ next: async () => ({ value: "x" }), return: async () => { closed = true; return {} } }) };
+			await new Response(endless).body.cancel();
+			return [await text(gen()), await (await fetch(event.payload, { method: "POST", body: gen(), duplex: "half" })).text(),
+				await text(new String("abc")), await text([1, 2]), await text({}), await text(new Own()),
+				await text((async function* () { yield 5 })()), await text((async function* () { yield "a"; throw new Error("own") })()), closed];
+		} }`, `"`+s.URL+`"`)["data"])
 }

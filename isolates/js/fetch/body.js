@@ -6,7 +6,7 @@
 
 const {
   ArrayBufferPrototypeGetByteLength, JSONParse, Promise, PromiseReject, PromiseResolve, StringPrototypeCharCodeAt,
-  StringPrototypeSlice, StringPrototypeToWellFormed, TypeError, TypedArrayPrototypeGetBuffer, TypedArrayPrototypeGetByteLength, Uint8Array,
+  StringPrototypeSlice, StringPrototypeToWellFormed, SymbolAsyncIterator, TypeError, TypedArrayPrototypeGetBuffer, TypedArrayPrototypeGetByteLength, Uint8Array,
   sealedProto,
 } = primordials;
 const { copyBytes, copyMembers, isBufferSource, toDOMString } = internal;
@@ -58,17 +58,23 @@ function extractObject(out, value) {
   } else if (internal.isURLSearchParams(value)) {
     out.source = internal.serializeSearchParams(value);
     out.type = "application/x-www-form-urlencoded;charset=UTF-8";
-  } else {
+  } else if (isAsyncIterable(value)) out.stream = internal.streamOfIterable(value);
+  else {
     out.source = toDOMString(value);
     out.type = "text/plain;charset=UTF-8";
   }
+}
+
+// isAsyncIterable reports whether a body is made of the pieces that an object gives one after the other.
+function isAsyncIterable(value) {
+  return typeof value[SymbolAsyncIterator] === "function";
 }
 
 // toBody converts a value for a body but does not extract the body. A value that is not a body type becomes text.
 function toBody(value) {
   if (typeof value === "string" || value === undefined || value === null) return value;
   const kept = typeof value === "object" && (internal.isReadableStream(value) || internal.isBlob(value) || isBufferSource(value) ||
-    internal.isFormData(value) || internal.isURLSearchParams(value));
+    internal.isFormData(value) || internal.isURLSearchParams(value) || isAsyncIterable(value));
   return kept ? value : toDOMString(value);
 }
 
