@@ -146,3 +146,17 @@ func TestBodiesOfAsyncIterables(t *testing.T) {
 				await text((async function* () { yield 5 })()), await text((async function* () { yield "a"; throw new Error("own") })()), closed];
 		} }`, `"`+s.URL+`"`)["data"])
 }
+
+// The URL Standard since June 2026 takes domains of ASCII as they are, punycode that is none too (whatwg/url#914).
+func TestDomainsOfASCIIAreTakenAsTheyAre(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cpu = ample
+	require.Equal(t, map[string]any{
+		"xn--a": "xn--a", "XN--A": "xn--a", "xn--": "xn--", "a.xn--a.b": "a.xn--a.b", "xn--a%62": "xn--ab", "xn--zca": "xn--zca",
+		"xn--a-yoc": "xn--a-yoc", "xn--pokxncvks": "xn--pokxncvks", "xn--1ch.xn--": "xn--1ch.xn--",
+		"xn--aé": "", "xn--a.é": "", "xn--a%C3%A9": "", "xn--a b": "", "xn--a.1": "", "é.xn--zca": "xn--9ca.xn--zca",
+	}, b.task(`export default { task: () => Object.fromEntries(["xn--a", "XN--A", "xn--", "a.xn--a.b", "xn--a%62", "xn--zca",
+		"xn--a-yoc", "xn--pokxncvks", "xn--1ch.xn--", "xn--aé", "xn--a.é", "xn--a%C3%A9", "xn--a b", "xn--a.1", "é.xn--zca",
+	].map((host) => [host, URL.parse("http://" + host + "/")?.host ?? ""])) }`, "1")["data"])
+}
