@@ -160,3 +160,22 @@ func TestDomainsOfASCIIAreTakenAsTheyAre(t *testing.T) {
 		"xn--a-yoc", "xn--pokxncvks", "xn--1ch.xn--", "xn--aé", "xn--a.é", "xn--a%C3%A9", "xn--a b", "xn--a.1", "é.xn--zca",
 	].map((host) => [host, URL.parse("http://" + host + "/")?.host ?? ""])) }`, "1")["data"])
 }
+
+// next() of a stream settles with as many microtasks as Web IDL says: one more than the read.
+func TestNextOfAStreamSettlesWhenWebIDLSays(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cpu = ample
+	require.Equal(t, []any{"read", "tick1", "next", "tick2"}, b.task(`export default { async task() {
+		const order = [];
+		const filled = () => new ReadableStream({ start(c) { c.enqueue(1); c.enqueue(2) } });
+		const one = filled(), two = filled();
+		await new Promise((done) => setTimeout(done, 1));
+		const reader = one.getReader(), iterator = two[Symbol.asyncIterator]();
+		iterator.next().then(() => order.push("next"));
+		reader.read().then(() => order.push("read"));
+		Promise.resolve().then(() => { order.push("tick1") }).then(() => { order.push("tick2") });
+		await new Promise((done) => setTimeout(done, 1));
+		return order;
+	} }`, "1")["data"])
+}

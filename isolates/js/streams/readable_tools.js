@@ -44,7 +44,8 @@ class AsyncIterator {
     const answer = newCapability();
     const run = () => {
       this.#underWay--;
-      upon(step(), answer.resolve, answer.reject);
+      const promise = step();
+      upon(PromiseResolve(undefined), () => { upon(promise, answer.resolve, answer.reject); }); // as answer.resolve(promise)
     };
     upon(this.#last, run, run);
     return (this.#last = answer.promise);
@@ -53,27 +54,29 @@ class AsyncIterator {
     if (this.#finished) return PromiseResolve({ value: undefined, done: true });
     const reader = this.#reader;
     if (reader.stream === undefined) return PromiseReject(new TypeError("the iterator's lock was released"));
+    const read = newCapability();
     const answer = newCapability();
     this.#underWay++;
     readerRead(reader, new ReadRequest(
-      (value) => {
-        this.#underWay--;
-        answer.resolve({ value, done: false });
-      },
+      (value) => { read.resolve({ __proto__: null, value, done: false }); },
       () => {
-        this.#finish();
-        answer.resolve({ value: undefined, done: true });
+        releaseReader(reader);
+        read.resolve({ __proto__: null, value: undefined, done: true });
       },
       (error) => {
-        this.#finish();
-        answer.reject(error);
+        releaseReader(reader);
+        read.reject(error);
       }));
+    upon(read.promise, ({ value, done }) => { // a microtask after the read, as Web IDL says
+      this.#underWay--;
+      this.#finished = done;
+      answer.resolve({ value, done });
+    }, (error) => {
+      this.#underWay--;
+      this.#finished = true;
+      answer.reject(error);
+    });
     return answer.promise;
-  }
-  #finish() {
-    this.#underWay--;
-    this.#finished = true;
-    releaseReader(this.#reader);
   }
   #return(value) {
     if (this.#finished) return PromiseResolve({ value, done: true });
