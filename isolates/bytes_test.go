@@ -179,3 +179,21 @@ func TestNextOfAStreamSettlesWhenWebIDLSays(t *testing.T) {
 		return order;
 	} }`, "1")["data"])
 }
+
+// Messages arrive in the order in which they were posted, also at different channels of a name.
+func TestBroadcastChannelsKeepTheOrder(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cpu = ample
+	require.Equal(t, []any{"b:1", "c:1", "a:2", "c:2", "a:3", "b:3", "b:4", "c:4"}, b.task(`export default { async task() {
+		const order = [], [a, b, c] = ["a", "b", "c"].map((name) => {
+			const channel = new BroadcastChannel("x");
+			channel.onmessage = (e) => order.push(name + ":" + e.data);
+			return channel;
+		});
+		a.postMessage(1); b.postMessage(2); c.postMessage(3); a.postMessage(4);
+		await new Promise((done) => setTimeout(done, 20));
+		for (const channel of [a, b, c]) channel.close();
+		return order;
+	} }`, "1")["data"])
+}
