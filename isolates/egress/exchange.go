@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -49,6 +50,8 @@ const (
 // Exchange sends one request and passes the response to to. It does not follow redirects. It returns when the response
 // is complete, when ctx is done, or on failure. The error is in words for the author of a handler.
 func (c *Connections) Exchange(ctx context.Context, q Request, to Receiver) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	hr, err := httpRequest(ctx, &q)
 	if err != nil {
 		return err
@@ -61,7 +64,9 @@ func (c *Connections) Exchange(ctx context.Context, q Request, to Receiver) erro
 	if follows, err := followed(&q, resp.StatusCode, resp.Header); err != nil {
 		return err
 	} else if follows {
+		late := time.AfterFunc(redirectWait, cancel)
 		_, _ = io.CopyN(io.Discard, resp.Body, redirectRest)
+		late.Stop()
 		passRedirect(resp.StatusCode, resp.Header, to)
 		return nil
 	}
@@ -151,8 +156,11 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// redirectRest is how many bytes of a redirect's body are read so that its connection can be used again.
-const redirectRest = 4 << 10
+// The body of a redirect is read so that its connection can be used again.
+const (
+	redirectRest = 4 << 10               // at most, bytes
+	redirectWait = 50 * time.Millisecond // at most: it may never come
+)
 
 // escapeBytes percent-encodes the bytes beyond ASCII in a Location. A URL parser does the same with UTF-8. Bytes that
 // are not UTF-8 stay the same bytes.
