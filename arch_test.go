@@ -60,7 +60,7 @@ var house = map[string]room{
 			"internal/process/supervisor", "internal/process/telemetry", "internal/process/workerlease",
 			libProm, libZerolog, "github.com/nats-io/"},
 	},
-	"events": {tests: []string{"events/workers"}, pure: true, rooms: []string{"internal/lib/guard"}},
+	"events": {tests: []string{"events/workers"}, pure: true, rooms: []string{"internal/lib/guard", "internal/lib/percent"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
 	"events/workers":   {pure: true, rooms: []string{"events"}},
 	"events/lifecycle": {pure: true, rooms: []string{"events/workers", "events"}},
@@ -173,7 +173,8 @@ var house = map[string]room{
 	"isolates/bindings": {
 		rooms: []string{"events", "events/lifecycle", "events/workers", "isolates/egress", "isolates/v8x"}},
 	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
-	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard"}, libs: []string{"github.com/gorilla/websocket"}},
+	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard", "internal/lib/percent"},
+		libs: []string{"github.com/gorilla/websocket"}},
 	"isolates/js":     {rooms: []string{"isolates/v8x"}},
 	"isolates/pipe":   {pure: true, rooms: []string{"events"}},
 	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
@@ -232,6 +233,7 @@ var house = map[string]room{
 		"golang.org/x/sys/unix"}},
 	// Guards that a test can switch off. Any room may import it.
 	"internal/lib/guard":   {pure: true},
+	"internal/lib/percent": {pure: true},
 	"internal/lib/repeats": {pure: true, libs: []string{libZerolog}},
 	// The only reader of PINWHEEL_* variables.
 	"internal/process/config": {
@@ -285,7 +287,8 @@ var house = map[string]room{
 	"internal/http/gateway": {
 		pure: true, rooms: []string{"events/workers", "deploy/assets", "events", "events/client", "events/lifecycle",
 			"internal/http/assetserver", "internal/lib/eventid",
-			"internal/lib/guard", "internal/lib/perowner", "internal/http/localhost", "internal/lib/repeats"},
+			"internal/lib/guard", "internal/lib/percent", "internal/lib/perowner", "internal/http/localhost",
+			"internal/lib/repeats"},
 		libs: []string{"github.com/gorilla/websocket", libProm,
 			libZerolog, "golang.org/x/crypto/acme", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec"},

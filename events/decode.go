@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pinwheel-run/pinwheel/internal/lib/percent"
 )
 
 // Decoder makes events of stored messages. The zero Decoder is not usable: set Subjects and ReplyPrefixes. Many
@@ -313,7 +315,7 @@ func (e *Event) completeFetch(p *problem) {
 	case strings.HasPrefix(e.URL, "/"):
 		e.URL = baseURL(e.Owner, e.Worker) + e.URL
 	}
-	u, err := url.Parse(e.URL)
+	u, err := url.Parse(percent.Escape(e.URL))
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		p.add("header %s %q: it is a path that begins with / or an absolute http or https URL", HeaderURL, e.URL)
 	}

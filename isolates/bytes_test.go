@@ -1,10 +1,13 @@
 package isolates
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -196,4 +199,37 @@ func TestBroadcastChannelsKeepTheOrder(t *testing.T) {
 		for (const channel of [a, b, c]) channel.close();
 		return order;
 	} }`, "1")["data"])
+}
+
+// A % in a URL that escapes nothing is sent as it is.
+func TestPercentThatEscapesNothingIsSent(t *testing.T) {
+	t.Parallel()
+	seen := make(chan string, 10)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			line, _ := bufio.NewReader(c).ReadString('\n')
+			seen <- strings.TrimSpace(line)
+			_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+			_ = c.Close()
+		}
+	}()
+	b := newBench(t, loopback)
+	b.cpu = ample
+	for path, want := range map[string]string{
+		"/100%": "/100%", "/%zz/%41?%#%": "/%zz/%41?%", "/a?b=%": "/a?b=%", "?%4": "/?%4", "/%41": "/%41",
+	} {
+		doc := b.task(`export default { task: async (event) => (await fetch(event.payload)).status }`, `"http://`+l.Addr().String()+path+`"`)
+		require.Equal(t, 204.0, doc["data"], path)
+		require.Equal(t, "GET "+want+" HTTP/1.1", <-seen)
+	}
+	o := b.run(worker("w", `export default { fetch: (request) => new Response(request.url) }`), fetch("GET", "http://x/100%?%", ""))
+	require.Nil(t, o.end.Failure)
+	require.Equal(t, "http://x/100%?%", string(o.reply.Body))
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pinwheel-run/pinwheel/internal/lib/percent"
 )
 
 // Request is a request of the Fetch standard, as it is sent.
@@ -84,9 +86,13 @@ func httpRequest(ctx context.Context, q *Request) (*http.Request, error) {
 	case q.Length != 0:
 		body = q.Open()
 	}
-	hr, err := http.NewRequestWithContext(ctx, q.Method, q.URL, body)
+	address := percent.Escape(q.URL)
+	hr, err := http.NewRequestWithContext(ctx, q.Method, address, body)
 	if err != nil {
 		return nil, errors.New("the method or the URL cannot be sent")
+	}
+	if address != q.URL { // it is sent as it is
+		hr.URL.Opaque, hr.URL.RawQuery, _ = strings.Cut(pathOf(q.URL), "?")
 	}
 	if q.Body == nil && q.Length > 0 {
 		hr.ContentLength = q.Length
@@ -104,6 +110,13 @@ func httpRequest(ctx context.Context, q *Request) (*http.Request, error) {
 	}
 	addDefaults(hr.Header)
 	return hr, nil
+}
+
+// pathOf is what of an absolute URL is sent, which comes behind the host.
+func pathOf(address string) string {
+	address, _, _ = strings.Cut(address, "#")
+	_, rest, _ := strings.Cut(address, "://")
+	return rest[max(0, strings.IndexAny(rest, "/?")):]
 }
 
 // sentName returns the spelling of a header name for HTTP/1. It is the handler's spelling, except for names that

@@ -33,6 +33,7 @@ func NewLocal(ctx context.Context, q Request, to Receiver) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
+	hr.URL.Opaque = ""   // the path is read here
 	spelled := hr.Header // as the handler wrote them
 	hr.Header = make(http.Header, len(spelled))
 	for name, values := range spelled {
