@@ -174,10 +174,10 @@ var house = map[string]room{
 		rooms: []string{"events", "events/lifecycle", "events/workers", "isolates/egress", "isolates/v8x"}},
 	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
 	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard", "internal/lib/percent"},
-		libs: []string{"github.com/gorilla/websocket"}},
-	"isolates/js":     {rooms: []string{"isolates/v8x"}},
-	"isolates/pipe":   {pure: true, rooms: []string{"events"}},
-	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
+		libs: []string{"github.com/andybalholm/brotli", "github.com/gorilla/websocket", "github.com/klauspost/compress/zstd"}},
+	"isolates/js":   {rooms: []string{"isolates/v8x"}},
+	"isolates/pipe": {pure: true, rooms: []string{"events"}},
+	"isolates/v8x":  {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
 	// Long operations beside the pinned threads.
 	"isolates/offload":             {rooms: []string{"internal/lib/perowner", "isolates/offload/compression", "isolates/v8x"}},
 	"isolates/offload/subtle":      {rooms: []string{"isolates/offload", "isolates/offload/webcrypto", "isolates/v8x"}},

@@ -25,12 +25,15 @@ type Request struct {
 }
 
 // Receiver takes a response. The goroutine of Connections.Exchange or Serve calls its methods in this order: Redirect;
-// or Whole; or Head, Chunk for each chunk, and End. If there is an error, the rest of these calls do not come.
+// or Whole; or Head, Coding, Chunk for each chunk, and End. If there is an error, the rest of these calls do not come.
 type Receiver interface {
 	// Redirect takes the new location, and the values of the header Referrer-Policy.
 	Redirect(status int, location, policies string)
-	// Head takes the headers: name, value, name, value. Names are in lower case.
-	Head(status int, text string, headers []string)
+	// Head takes the headers: name, value, name, value. Names are in lower case. coded says that the body comes in a
+	// content coding. Then Coding follows.
+	Head(status int, text string, headers []string, coded bool)
+	// Coding waits until something takes the body, and returns the coding in which that takes it: "" = decoded.
+	Coding(ctx context.Context) string
 	// Whole takes a response with its body, at most chunkBytes. It keeps the body. Only Serve calls it.
 	Whole(status int, text string, headers []string, body []byte)
 	// Chunk takes a piece of the body. It returns when the next piece may come, or when ctx is done. reuse says that
@@ -73,7 +76,11 @@ func (c *Connections) Exchange(ctx context.Context, q Request, to Receiver) erro
 		return nil
 	}
 	_, text, _ := strings.Cut(resp.Status, " ")
-	passHead(resp.StatusCode, text, resp.Header, to)
+	coding := codingOf(resp)
+	to.Head(resp.StatusCode, text, flat(resp.Header), coding != "")
+	if coding != "" {
+		return passCoded(ctx, coding, resp.Body, server(hr.URL), to)
+	}
 	return passBody(ctx, resp.Body, server(hr.URL), to)
 }
 
@@ -190,10 +197,6 @@ func escapeBytes(location string) string {
 		}
 	}
 	return out.String()
-}
-
-func passHead(status int, text string, h http.Header, to Receiver) {
-	to.Head(status, text, flat(h))
 }
 
 // flat is the list of headers that JavaScript gets.

@@ -96,7 +96,7 @@ func (w *served) WriteHeader(status int) {
 func (w *served) Flush() {
 	if w.WriteHeader(http.StatusOK); w.held {
 		w.held = false
-		passHead(w.status, http.StatusText(w.status), w.header, w.to)
+		w.to.Head(w.status, http.StatusText(w.status), flat(w.header), false)
 	}
 }
 

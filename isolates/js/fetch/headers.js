@@ -77,6 +77,7 @@ function cleanValue(value, name) {
 class HeaderList {
   flat;
   sorted = null;
+  coded = false; // a body that JavaScript has of the response with this list is not in its content-encoding
   spelled = null; // the spelling of names that a handler wrote with capitals, for fetch()
   constructor(flat = new List()) {
     this.flat = flat;
@@ -146,6 +147,24 @@ function listSet(list, name, value) {
   listAppend(list, name, value);
 }
 
+// recode takes it that a handler which sets the coding has coded the body.
+function recode(list, name) {
+  if (name === "content-encoding") list.coded = false;
+}
+
+// decodedHeaders returns the flat list for a body that JavaScript has: the runtime has decoded it.
+function decodedHeaders(list) {
+  const { flat } = list;
+  if (!list.coded) return flat;
+  const out = new List();
+  for (let i = 0; i < flat.length; i += 2) {
+    if (flat[i] === "content-encoding" || flat[i] === "content-length") continue;
+    out[out.length] = flat[i];
+    out[out.length] = flat[i + 1];
+  }
+  return out;
+}
+
 // sortAndCombine returns the list for iteration: names in order, values of one name joined, each set-cookie separate.
 function sortAndCombine(list) {
   if (list.sorted !== null) return list.sorted;
@@ -183,6 +202,7 @@ function sortAndCombine(list) {
 // copyList returns a new list with the contents of another.
 function copyList(from) {
   const list = new HeaderList();
+  list.coded = from.coded;
   for (let i = 0; i < from.flat.length; i++) list.flat[i] = from.flat[i];
   if (from.spelled !== null) {
     const spelled = (list.spelled = new Map());
@@ -257,6 +277,7 @@ class Headers {
     const lower = lowerName(key);
     const clean = cleanValue(text, lower);
     this.#refuseImmutable();
+    recode(list, lower);
     listAppend(list, lower, clean);
     spell(list, lower, key);
   }
@@ -293,6 +314,7 @@ class Headers {
     const lower = lowerName(key);
     const clean = cleanValue(text, lower);
     this.#refuseImmutable();
+    recode(list, lower);
     listSet(list, lower, clean);
     spell(list, lower, key);
   }
@@ -312,6 +334,7 @@ function toHeaderList(init) {
   if (method === iterate && internal.isHeaders(init)) {
     const list = new HeaderList();
     const sorted = sortAndCombine(stateOf(init));
+    list.coded = stateOf(init).coded;
     for (let i = 0; i < sorted.length; i++) list.flat[i] = sorted[i];
     return list;
   }
@@ -349,6 +372,6 @@ internal.flatHeaders = (init) => checkHeaders(toHeaderList(init)).flat;
 internal.newHeaders = (list, immutable) => new Headers(TOKEN, list, immutable);
 primordials.ObjectAssign(internal, {
   getHeader: uncurryThis(Headers.prototype.get), setHeader: uncurryThis(Headers.prototype.set),
-  HeaderList, Headers, checkHeaders, cleanValue, copyList, headersList: stateOf, isToken, listAppend, listDelete, listFrom, listGet,
+  HeaderList, Headers, checkHeaders, cleanValue, copyList, decodedHeaders, headersList: stateOf, isToken, listAppend, listDelete, listFrom, listGet,
   listHas, listSet, lowerName, sentHeaders, toHeaderList,
 });
