@@ -60,7 +60,8 @@ var house = map[string]room{
 			"internal/process/supervisor", "internal/process/telemetry", "internal/process/workerlease",
 			libProm, libZerolog, "github.com/nats-io/"},
 	},
-	"events": {tests: []string{"events/workers"}, pure: true, rooms: []string{"internal/lib/guard", "internal/lib/percent"}},
+	"events": {tests: []string{"events/workers"}, pure: true,
+		rooms: []string{"internal/lib/guard", "internal/lib/percent"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
 	"events/workers":   {pure: true, rooms: []string{"events"}},
 	"events/lifecycle": {pure: true, rooms: []string{"events/workers", "events"}},
@@ -146,8 +147,9 @@ var house = map[string]room{
 			"isolates/ask", "isolates/codecache", "isolates/egress", "isolates/hostcalls", "isolates/js", "isolates/offload",
 			"isolates/owners", "isolates/pipe", "isolates/prewarm", "isolates/stacks", "isolates/stats", "isolates/timers",
 			"isolates/v8x", "internal/lib/perowner"},
-		libs:  []string{libProm, "golang.org/x/sys/unix", "rogchap.com/v8go"},
-		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild, "github.com/gorilla/websocket"},
+		libs: []string{libProm, "golang.org/x/sys/unix", "rogchap.com/v8go"},
+		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild, "github.com/gorilla/websocket",
+			"github.com/andybalholm/brotli", "github.com/klauspost/compress/zstd"},
 	},
 	// What the JavaScript of a run asks of Go. It knows the run by an interface.
 	"isolates/hostcalls": {
@@ -174,7 +176,8 @@ var house = map[string]room{
 		rooms: []string{"events", "events/lifecycle", "events/workers", "isolates/egress", "isolates/v8x"}},
 	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
 	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard", "internal/lib/percent"},
-		libs: []string{"github.com/andybalholm/brotli", "github.com/gorilla/websocket", "github.com/klauspost/compress/zstd"}},
+		libs: []string{"github.com/andybalholm/brotli", "github.com/gorilla/websocket",
+			"github.com/klauspost/compress/zstd"}},
 	"isolates/js":   {rooms: []string{"isolates/v8x"}},
 	"isolates/pipe": {pure: true, rooms: []string{"events"}},
 	"isolates/v8x":  {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},

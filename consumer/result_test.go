@@ -236,7 +236,8 @@ func TestMessageIDsAfterARestartOfTheServer(t *testing.T) {
 				return nc, d, start(t, nc, cfg, d)
 			}
 			nc, d, f := connect()
-			ended, waits := publish(t, nc, events.Task, "acme", id("ended"), "ended"), publish(t, nc, events.Task, "acme", id("waits"), "waits")
+			ended := publish(t, nc, events.Task, "acme", id("ended"), "ended")
+			waits := publish(t, nc, events.Task, "acme", id("waits"), "waits")
 			require.Equal(t, ended, publish(t, nc, events.Task, "acme", id("ended"), "ended"))
 			require.Eventually(t, func() bool { return len(d.events()) == 2 }, patience, time.Millisecond)
 			eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 1)

@@ -14,7 +14,8 @@ import (
 func TestStrangersThatAnswerADeploy(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	for bucket, what := range map[string]string{"PINWHEEL_WORKERS": "store record: ", "PINWHEEL_DEPLOYMENTS": "store deployment: "} {
+	for bucket, what := range map[string]string{"PINWHEEL_WORKERS": "store record: ",
+		"PINWHEEL_DEPLOYMENTS": "store deployment: "} {
 		s := open(t, natstest.Connect(t, srv), deploy.Config{})
 		stranger := natstest.Connect(t, srv)
 		sub, err := stranger.Subscribe("$KV."+bucket+".>", func(m *nats.Msg) { _ = m.Respond([]byte("+ACK")) })

@@ -68,7 +68,7 @@ func (d Decoder) DecodeTo(e *Event, origin Origin, header Header, body []byte, s
 	case Fetch:
 		e.completeFetch(&p)
 	case Task:
-		if isJSON(e.Header) && !json.Valid(bytes.TrimPrefix(e.Body, byteOrderMark)) {
+		if isJSON(e.Header) && !json.Valid(bytes.TrimPrefix(e.Body, []byte("\ufeff"))) {
 			p.add("body is not the JSON that %s says it is", HeaderContentType)
 		}
 	}
@@ -323,9 +323,6 @@ func (e *Event) completeFetch(p *problem) {
 
 // baseURL comes before the path of a fetch event: http://<worker>.<owner>.pinwheel.
 func baseURL(owner, worker string) string { return "http://" + worker + "." + owner + ".pinwheel" }
-
-// byteOrderMark begins the texts of some editors and systems. Handlers get JSON without it.
-var byteOrderMark = []byte("\xef\xbb\xbf")
 
 func isJSON(h Header) bool {
 	for name, values := range h {

@@ -25,7 +25,7 @@ func headerEcho(t *testing.T) string {
 	return s.URL
 }
 
-// A header that a worker passes on, to a server or to the client, has the bytes that came, whether they are UTF-8 or not.
+// A header that a worker passes on, to a server or to the client, has the bytes that came, UTF-8 or not.
 func TestHeadersThatArePassedOnAreTheSameBytes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, loopback)
@@ -112,7 +112,8 @@ func TestStatusesWithoutABodyTakeAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cpu = ample
-	require.Equal(t, []any{[]any{204.0, true}, []any{204.0, true}, []any{205.0, true}, []any{304.0, true}, []any{204.0, true},
+	require.Equal(t, []any{[]any{204.0, true}, []any{204.0, true}, []any{205.0, true}, []any{304.0, true},
+		[]any{204.0, true},
 		"TypeError", "TypeError", "TypeError"}, b.task(`export default { task: () => [
 			["", 204], [new Uint8Array(0), 204], [new ArrayBuffer(0), 205], [new Blob([]), 304], [new URLSearchParams(), 204],
 			["a", 204], [new Uint8Array(1), 304], [new ReadableStream(), 204],
@@ -156,7 +157,8 @@ func TestDomainsOfASCIIAreTakenAsTheyAre(t *testing.T) {
 	b := newBench(t)
 	b.cpu = ample
 	require.Equal(t, map[string]any{
-		"xn--a": "xn--a", "XN--A": "xn--a", "xn--": "xn--", "a.xn--a.b": "a.xn--a.b", "xn--a%62": "xn--ab", "xn--zca": "xn--zca",
+		"xn--a": "xn--a", "XN--A": "xn--a", "xn--": "xn--", "a.xn--a.b": "a.xn--a.b", "xn--a%62": "xn--ab",
+		"xn--zca":   "xn--zca",
 		"xn--a-yoc": "xn--a-yoc", "xn--pokxncvks": "xn--pokxncvks", "xn--1ch.xn--": "xn--1ch.xn--",
 		"xn--aé": "", "xn--a.é": "", "xn--a%C3%A9": "", "xn--a b": "", "xn--a.1": "", "é.xn--zca": "xn--9ca.xn--zca",
 	}, b.task(`export default { task: () => Object.fromEntries(["xn--a", "XN--A", "xn--", "a.xn--a.b", "xn--a%62", "xn--zca",

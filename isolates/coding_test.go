@@ -100,7 +100,8 @@ func TestBodiesAreDecoded(t *testing.T) {
 		if name == "" {
 			name = coding
 		}
-		require.JSONEq(t, fmt.Sprintf(`[%d, [true, true, true, true, true], %q]`, 11*20_000, name), string(o.reply.Body), coding)
+		require.JSONEq(t, fmt.Sprintf(`[%d, [true, true, true, true, true], %q]`, 11*20_000, name),
+			string(o.reply.Body), coding)
 	}
 	require.Equal(t, []any{"", strings.Repeat("x", 3), "TypeError: fetch failed: the body of the response from HOST is not the gzip that it is said to be",
 		"TypeError: fetch failed: the body of the response from HOST is not the gzip that it is said to be"},

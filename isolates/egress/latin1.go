@@ -38,7 +38,8 @@ func HeaderText(value string) string {
 // HeaderTexts returns a list of names and values as JavaScript gets it. It does not change flat.
 func HeaderTexts(flat []string) []string { return mapNotASCII(flat, HeaderText) }
 
-// HeadersBytes returns a list of names and values that JavaScript has as it goes over the wire. It does not change flat.
+// HeadersBytes returns a list of names and values that JavaScript has as it goes over the wire. It does not change
+// flat.
 func HeadersBytes(flat []string) []string { return mapNotASCII(flat, HeaderBytes) }
 
 // mapNotASCII copies a list only if it has more than ASCII. Few have.

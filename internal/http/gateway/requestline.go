@@ -11,8 +11,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/lib/percent"
 )
 
-// requestLine reads the first line of each request of a connection that is not encrypted. net/http refuses a path with a
-// % that escapes nothing, which browsers send and other servers take: it gets a %25 there. One goroutine reads at a time.
+// requestLine reads the first line of each request of a connection that is not encrypted. net/http refuses a path with
+// a % that escapes nothing, which browsers send and other servers take: it gets a %25 there. One goroutine reads at a
+// time.
 type requestLine struct {
 	begins atomic.Bool // the next bytes that come may begin a request
 	held   []byte      // the beginning of a line

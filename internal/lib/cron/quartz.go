@@ -49,7 +49,8 @@ func insteadOf(item string, days, weekdays bool) string {
 		return "write " + item[:len(item)-1] + " as the day of the week" + handler + "the day a week later is of the next month"
 	case weekdays && nthOfWeekday.MatchString(item):
 		weekday, n, _ := strings.Cut(item, "#")
-		return "write " + weekday + " as the day of the week" + handler + "it is week " + n + " of the month: days 1 to 7 are week 1"
+		return "write " + weekday + " as the day of the week" + handler + "it is week " + n +
+			" of the month: days 1 to 7 are week 1"
 	}
 	return ""
 }
