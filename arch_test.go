@@ -60,7 +60,8 @@ var house = map[string]room{
 			"internal/process/supervisor", "internal/process/telemetry", "internal/process/workerlease",
 			libProm, libZerolog, "github.com/nats-io/"},
 	},
-	"events": {tests: []string{"events/workers"}, pure: true, rooms: []string{"internal/lib/guard"}},
+	"events": {tests: []string{"events/workers"}, pure: true,
+		rooms: []string{"internal/lib/guard", "internal/lib/percent"}},
 	// Types that rooms share about an event. They are not part of the contract with publishers.
 	"events/workers":   {pure: true, rooms: []string{"events"}},
 	"events/lifecycle": {pure: true, rooms: []string{"events/workers", "events"}},
@@ -146,8 +147,9 @@ var house = map[string]room{
 			"isolates/ask", "isolates/codecache", "isolates/egress", "isolates/hostcalls", "isolates/js", "isolates/offload",
 			"isolates/owners", "isolates/pipe", "isolates/prewarm", "isolates/stacks", "isolates/stats", "isolates/timers",
 			"isolates/v8x", "internal/lib/perowner"},
-		libs:  []string{libProm, "golang.org/x/sys/unix", "rogchap.com/v8go"},
-		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild, "github.com/gorilla/websocket"},
+		libs: []string{libProm, "golang.org/x/sys/unix", "rogchap.com/v8go"},
+		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild, "github.com/gorilla/websocket",
+			"github.com/andybalholm/brotli", "github.com/klauspost/compress/zstd"},
 	},
 	// What the JavaScript of a run asks of Go. It knows the run by an interface.
 	"isolates/hostcalls": {
@@ -173,10 +175,12 @@ var house = map[string]room{
 	"isolates/bindings": {
 		rooms: []string{"events", "events/lifecycle", "events/workers", "isolates/egress", "isolates/v8x"}},
 	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
-	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard"}, libs: []string{"github.com/gorilla/websocket"}},
-	"isolates/js":     {rooms: []string{"isolates/v8x"}},
-	"isolates/pipe":   {pure: true, rooms: []string{"events"}},
-	"isolates/v8x":    {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
+	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard", "internal/lib/percent"},
+		libs: []string{"github.com/andybalholm/brotli", "github.com/gorilla/websocket",
+			"github.com/klauspost/compress/zstd"}},
+	"isolates/js":   {rooms: []string{"isolates/v8x"}},
+	"isolates/pipe": {pure: true, rooms: []string{"events"}},
+	"isolates/v8x":  {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
 	// Long operations beside the pinned threads.
 	"isolates/offload":             {rooms: []string{"internal/lib/perowner", "isolates/offload/compression", "isolates/v8x"}},
 	"isolates/offload/subtle":      {rooms: []string{"isolates/offload", "isolates/offload/webcrypto", "isolates/v8x"}},
@@ -232,6 +236,7 @@ var house = map[string]room{
 		"golang.org/x/sys/unix"}},
 	// Guards that a test can switch off. Any room may import it.
 	"internal/lib/guard":   {pure: true},
+	"internal/lib/percent": {pure: true},
 	"internal/lib/repeats": {pure: true, libs: []string{libZerolog}},
 	// The only reader of PINWHEEL_* variables.
 	"internal/process/config": {
@@ -285,13 +290,14 @@ var house = map[string]room{
 	"internal/http/gateway": {
 		pure: true, rooms: []string{"events/workers", "deploy/assets", "events", "events/client", "events/lifecycle",
 			"internal/http/assetserver", "internal/lib/eventid",
-			"internal/lib/guard", "internal/lib/perowner", "internal/http/localhost", "internal/lib/repeats"},
+			"internal/lib/guard", "internal/lib/percent", "internal/lib/perowner", "internal/http/localhost",
+			"internal/lib/repeats"},
 		libs: []string{"github.com/gorilla/websocket", libProm,
 			libZerolog, "golang.org/x/crypto/acme", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec"},
 	},
 	// Service calls: events of this process that workers send to others of their owner.
-	"internal/env/services": {rooms: []string{"events", "events/lifecycle", "internal/lib/eventid", "isolates/egress"},
+	"internal/env/services": {rooms: []string{"events", "events/lifecycle", "internal/lib/eventid"},
 		libs: []string{libProm}},
 	"internal/lib/eventid": {pure: true, rooms: []string{"internal/lib/guard"}},
 	// Loads modules of owners in processes of their own.

@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,4 +207,55 @@ func TestDuplicatesWindow(t *testing.T) {
 	cfg.Duplicates = time.Millisecond
 	require.ErrorContains(t, cfg.Validate(), "Duplicates is 1ms: it is 100ms to 24h")
 	require.True(t, strings.HasPrefix(subjects.Result(&d.events()[0].Event), "pinwheel.result.acme.w.task."))
+}
+
+// A server that starts again knows the ids of events that wait, and has forgotten those of events that have ended,
+// however it ended. A worker that is idempotent runs such an event once all the same.
+func TestMessageIDsAfterARestartOfTheServer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ kill, once bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			t.Parallel()
+			srv := natstest.StartAlone(t, natstest.StoreDir(t), 0)
+			cfg := testConfig()
+			if c.once {
+				cfg.Catalog = idempotent("acme")
+			}
+			id := func(name string) nats.Header { return nats.Header{events.HeaderMsgID: {"acme:" + name}} }
+			onlyEnded := func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
+				if string(e.Body) == "waits" {
+					return lifecycle.Settlement{}, false
+				}
+				return ack(e)
+			}
+			connect := func() (*nats.Conn, *dispatcher, *fleet) {
+				nc, err := natstest.Dial(srv.URL())
+				require.NoError(t, err)
+				t.Cleanup(nc.Close)
+				d := &dispatcher{handle: onlyEnded}
+				return nc, d, start(t, nc, cfg, d)
+			}
+			nc, d, f := connect()
+			ended := publish(t, nc, events.Task, "acme", id("ended"), "ended")
+			waits := publish(t, nc, events.Task, "acme", id("waits"), "waits")
+			require.Equal(t, ended, publish(t, nc, events.Task, "acme", id("ended"), "ended"))
+			require.Eventually(t, func() bool { return len(d.events()) == 2 }, patience, time.Millisecond)
+			eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 1)
+			f.halt()
+			nc.Close()
+			if c.kill {
+				srv.Kill()
+			} else {
+				srv.Stop()
+			}
+			srv.Start(0)
+
+			nc, d, _ = connect()
+			require.Equal(t, waits, publish(t, nc, events.Task, "acme", id("waits"), "waits"), "its id is known")
+			require.Greater(t, publish(t, nc, events.Task, "acme", id("ended"), "ended"), waits, "its id is not")
+			eventuallyStored(t, jetStream(t, nc), events.StreamEvents, 1)
+			again := slices.ContainsFunc(d.events(), func(e *lifecycle.Delivery) bool { return string(e.Body) == "ended" })
+			require.Equal(t, !c.once, again)
+		})
+	}
 }

@@ -311,6 +311,7 @@ func (s *Store) put(ctx context.Context, w *workers.Worker, e encodedVersion, k 
 	// The object comes first: a record must never refer to a missing object.
 	if e.object != nil {
 		if _, err := s.objects.PutBytes(ctx, objectName(w.Owner, w.Name, w.Hash), e.object); err != nil {
+			err = resources.Stranger(err, "$O."+s.cfg.Objects+".>")
 			return fmt.Errorf("store bundle: %w", s.full(ctx, s.cfg.Objects, err))
 		}
 	}
@@ -318,6 +319,7 @@ func (s *Store) put(ctx context.Context, w *workers.Worker, e encodedVersion, k 
 		if resources.IsFull(err) {
 			s.deleteObjects(ctx, []*record{e.stored}, k.records)
 		}
+		err = resources.Stranger(err, s.cfg.subject(w.Owner, w.Name))
 		return fmt.Errorf("store record: %w", s.full(ctx, s.cfg.Bucket, err))
 	}
 	if k.entries >= History && len(k.records) >= History {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
 // BucketDeployments is the KV bucket of the deployments: which versions of each worker are active. The key is that of
@@ -170,6 +171,7 @@ func (s *Store) putDeployment(ctx context.Context, owner, name string, d workers
 		return fmt.Errorf("encode deployment: %w", err)
 	}
 	if _, err := s.deployments.Update(ctx, key(owner, name), text, k.deployment.revision); err != nil {
+		err = resources.Stranger(err, "$KV."+BucketDeployments+"."+key(owner, name))
 		return fmt.Errorf("store deployment: %w", s.full(ctx, BucketDeployments, err))
 	}
 	return nil

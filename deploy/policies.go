@@ -94,7 +94,7 @@ func (s *Policies) Set(ctx context.Context, owner string, change func(*workers.P
 			_, err = s.kv.Update(ctx, owner, text, revision)
 		}
 		if err == nil || !isConflict(err) && !errors.Is(err, jetstream.ErrKeyExists) {
-			return p, err
+			return p, resources.Stranger(err, "$KV."+s.kv.Bucket()+"."+owner)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 )
 
 // BucketRoutes is the KV bucket that says which worker has a route. The key is made of the route, so that no two
@@ -158,7 +159,7 @@ func (b *routeBook) put(ctx context.Context, r routeRecord, before jetstream.Key
 	default:
 		_, err = b.kv.Update(ctx, r.key(), text, before.Revision())
 	}
-	return err
+	return resources.Stranger(err, "$KV."+b.kv.Bucket()+"."+r.key())
 }
 
 // routeBytes is about what the records of routes take.

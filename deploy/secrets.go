@@ -105,7 +105,7 @@ func (s *Secrets) Put(ctx context.Context, n secrets.Name, sealed []byte) error 
 		case err == nil:
 			return nil
 		case !isConflict(err):
-			return fmt.Errorf("store secret %s: %w", n, err)
+			return fmt.Errorf("store secret %s: %w", n, resources.Stranger(err, s.subject(n.Key())))
 		case try == putTries || !sleep(ctx, time.Duration(try)*time.Millisecond):
 			return fmt.Errorf("store secret %s: other secrets of owner %s are stored all the time: try again", n, n.Owner)
 		}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pinwheel-run/pinwheel/internal/lib/percent"
 )
 
 // Decoder makes events of stored messages. The zero Decoder is not usable: set Subjects and ReplyPrefixes. Many
@@ -65,7 +68,7 @@ func (d Decoder) DecodeTo(e *Event, origin Origin, header Header, body []byte, s
 	case Fetch:
 		e.completeFetch(&p)
 	case Task:
-		if isJSON(e.Header) && !json.Valid(e.Body) {
+		if isJSON(e.Header) && !json.Valid(bytes.TrimPrefix(e.Body, []byte("\ufeff"))) {
 			p.add("body is not the JSON that %s says it is", HeaderContentType)
 		}
 	}
@@ -312,7 +315,7 @@ func (e *Event) completeFetch(p *problem) {
 	case strings.HasPrefix(e.URL, "/"):
 		e.URL = baseURL(e.Owner, e.Worker) + e.URL
 	}
-	u, err := url.Parse(e.URL)
+	u, err := url.Parse(percent.Escape(e.URL))
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		p.add("header %s %q: it is a path that begins with / or an absolute http or https URL", HeaderURL, e.URL)
 	}

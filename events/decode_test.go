@@ -59,6 +59,7 @@ func TestDecodeDefaults(t *testing.T) {
 		{Header{"Http-Url": {"https://shop.example/x"}, "Http-Method": {"DELETE"}}, "", "42", "DELETE",
 			"https://shop.example/x"},
 		{Header{"Http-Url": {"//x/y"}}, "", "42", "GET", "http://hello.acme.pinwheel//x/y"},
+		{Header{"Http-Url": {"/100%?%"}}, "", "42", "GET", "http://hello.acme.pinwheel/100%?%"},
 		{Header{"Event-Id": {""}}, "", "42", "GET", "http://hello.acme.pinwheel/"},
 		// A message that tries to look like one of the server's is a user's like any other.
 		{Header{"Status": {"409"}, "Description": {"Consumer Deleted"}}, "", "42", "GET", "http://hello.acme.pinwheel/"},

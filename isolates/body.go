@@ -7,6 +7,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/pipe"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
@@ -233,6 +234,17 @@ func (r *run) listenForHalt(t *thread) {
 	}
 }
 
+// without returns headers without those of a name in lower case. It changes flat.
+func without(flat []string, name string) []string {
+	kept := flat[:0]
+	for i := 0; i+1 < len(flat); i += 2 {
+		if flat[i] != name {
+			kept = append(kept, flat[i], flat[i+1])
+		}
+	}
+	return kept
+}
+
 // pipeBody has a source make the body of the reply.
 func (r *run) pipeBody(t *thread, source float64) {
 	b := r.body
@@ -254,5 +266,9 @@ func (r *run) pipeBody(t *thread, source float64) {
 				c.Reset(js.OpPiped).Number(float64(r.id))
 			})
 		})
-	b.begin = func() { b.stop = r.calls.Pipe(source, b.outlet) }
+	coding := egress.CodingOf(b.head.Headers)
+	if coding == "" && r.calls.Coded(source) { // its length is that of the coded body
+		b.head.Headers = without(b.head.Headers, "content-length")
+	}
+	b.begin = func() { b.stop = r.calls.Pipe(source, b.outlet, coding) }
 }

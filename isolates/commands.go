@@ -9,6 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/timers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
@@ -147,7 +148,7 @@ func (r *run) readReply(in *v8x.Commands) (reply *events.Reply, bad *events.Fail
 		in.Skip()
 		bad = events.Fail(events.ReasonException, "the headers of the response have some %d bytes: at most %d", n, maxHeaderBytes)
 	} else {
-		reply.Headers = in.KeptStrings(&r.thread.kept)
+		reply.Headers = egress.HeadersBytes(in.KeptStrings(&r.thread.kept))
 		if bad = checkHeaders(reply.Headers); bad == nil {
 			reply.Headers = withoutConnection(reply.Headers)
 		}

@@ -3,6 +3,7 @@ package isolates
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -117,7 +118,16 @@ func (t *thread) stop(r *run, reason events.Reason, message string) {
 
 // timeout ends a run whose wall-clock limit passed while it waited.
 func (r *run) timeout() {
-	r.thread.stop(r, events.ReasonTimeout, r.wallFailure().Message)
+	r.thread.stop(r, events.ReasonTimeout, r.wallFailure().Message+r.missing())
+}
+
+// missing is what code that waits may wait for in vain. Libraries hide the error of a module of WebAssembly that does
+// not load, and go on waiting for it.
+func (r *run) missing() string {
+	if !strings.Contains(r.attempt.Worker.Code, "WebAssembly") {
+		return ""
+	}
+	return "; the code uses WebAssembly, which a worker does not have, and may wait for a module of it"
 }
 
 // cut ends a run that the watchdog terminated, and closes its context. Other runs in it are interrupted. Those in other

@@ -292,3 +292,29 @@ func FuzzRedirect(f *testing.F) {
 		require.Nil(t, leaked.Load())
 	})
 }
+
+// The body of a redirect may never come. The next request does not wait for it.
+func TestRedirectsWithoutTheirBodyAreFollowed(t *testing.T) {
+	t.Parallel()
+	var target string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/target" {
+			_, _ = io.WriteString(w, "here")
+			return
+		}
+		w.Header().Set("Location", target+"/target")
+		w.Header().Set("Content-Length", "10")
+		w.WriteHeader(http.StatusFound)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	target = s.URL
+	b := newBench(t, loopback)
+	b.cpu = ample
+	w := worker("w", `export default { task: async (event) => (await fetch(event.payload)).text() }`)
+	w.Limits.Wall = workers.Millis(10 * time.Second)
+	o := b.run(w, task(`"`+s.URL+`/"`))
+	require.Nil(t, o.end.Failure)
+	require.JSONEq(t, `{"success": true, "data": "here"}`, string(o.reply.Body))
+}

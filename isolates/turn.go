@@ -8,6 +8,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -182,7 +183,7 @@ func encodeFetch(c *v8x.Call, r *run) (body []byte) {
 	}
 	c.Reset(js.OpFetchEvent).Number(float64(r.id)).String(e.Method).String(e.URL)
 	if len(e.HTTPHeaders) > 0 {
-		c.Strings(e.HTTPHeaders)
+		c.Strings(egress.HeaderTexts(e.HTTPHeaders))
 	} else {
 		c.Null()
 	}
@@ -238,7 +239,7 @@ func (t *thread) turn(r *run, call, body []byte) {
 // waitOrStop continues after a turn that did not end its run. The run waits if anything is pending.
 func (t *thread) waitOrStop(r *run, why string) {
 	if !r.canEnd() {
-		t.stop(r, events.ReasonTimeout, why)
+		t.stop(r, events.ReasonTimeout, why+r.missing())
 		return
 	}
 	if r.deadline == nil {

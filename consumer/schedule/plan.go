@@ -78,27 +78,56 @@ func (s *liveSchedule) base() time.Time {
 // newer reports whether another process knows a newer deployment of the worker.
 func (s *liveSchedule) newer() bool { return s.state != nil && s.state.Deployed > s.deployed }
 
-// plan returns the ticks to make now, oldest first, and the last tick that is then handled: the zero time when none is
-// due.
-func plan(spec *cron.Schedule, sched workers.Schedule, base, now time.Time) (make []time.Time, last time.Time) {
+// skip is why ticks are left out: a label of the metric.
+type skip string
+
+const (
+	skipMisfire skip = "misfire" // no process made them in time, and the schedule's misfire does not make up for them
+	skipOverlap skip = "overlap" // the event of an earlier tick has not ended, or a later tick is due too
+	skipShare   skip = "share"   // the owner has more events waiting than its share
+)
+
+// because is why in the words of the log.
+var because = map[skip]string{
+	skipMisfire: "no process made them in time, and the schedule's misfire does not make up for them",
+	skipOverlap: "the schedule's overlap leaves them to the last one that is due",
+	skipShare:   "their owner has more events waiting than its share",
+}
+
+// ticksDue are what becomes of the ticks that are due now.
+type ticksDue struct {
+	make    []time.Time // oldest first
+	skipped map[skip]int
+	last    time.Time // the last tick that is then handled: the zero time when none is due
+}
+
+// leave leaves out all but the ticks from the one at i on.
+func (d *ticksDue) leave(i int, why skip) {
+	if i > 0 {
+		d.skipped[why] += i
+		d.make = d.make[i:]
+	}
+}
+
+// plan returns what becomes of the ticks that are due now.
+func plan(spec *cron.Schedule, sched workers.Schedule, base, now time.Time) ticksDue {
 	ticks := spec.Missed(base, now, workers.MaxMissed)
 	if len(ticks) == 0 {
-		return nil, time.Time{}
+		return ticksDue{}
 	}
-	last = ticks[len(ticks)-1]
+	due := ticksDue{make: ticks, skipped: map[skip]int{}, last: ticks[len(ticks)-1]}
 	fresh, _ := slices.BinarySearchFunc(ticks, now.Add(-tickFresh), time.Time.Compare)
 	switch sched.Misfire.OrDefault() {
 	case workers.MisfireSkip:
-		make = ticks[fresh:]
+		due.leave(fresh, skipMisfire)
 	case workers.MisfireOnce:
-		make = ticks[min(fresh, len(ticks)-1):]
+		due.leave(min(fresh, len(ticks)-1), skipMisfire)
 	case workers.MisfireAll:
-		make = ticks
 	}
-	if sched.Overlap.OrDefault() != events.OverlapAllow && len(make) > 1 {
-		make = make[len(make)-1:]
+	if sched.Overlap.OrDefault() != events.OverlapAllow {
+		due.leave(len(due.make)-1, skipOverlap)
 	}
-	return make, last
+	return due
 }
 
 // ticked is the last tick that was made or left out; 0 = none yet.

@@ -24,13 +24,14 @@ import (
 // (docs/development/adr/0011). Make it with NewTicker, start it with Run. Its exported methods may be called from any
 // goroutine.
 type Ticker struct {
-	store  stateStore
-	node   string
-	now    func() time.Time
-	log    zerolog.Logger
-	ticks  prometheus.Counter
-	full   func(ctx context.Context, owner string) bool // reports whether owner has too many events waiting for more ticks
-	onTick atomic.Pointer[func(owner, worker, schedule string, tick time.Time)]
+	store   stateStore
+	node    string
+	now     func() time.Time
+	log     zerolog.Logger
+	ticks   prometheus.Counter
+	skipped *prometheus.CounterVec                       // by skip
+	full    func(ctx context.Context, owner string) bool // reports whether owner has too many events waiting for more ticks
+	onTick  atomic.Pointer[func(owner, worker, schedule string, tick time.Time)]
 
 	wake chan struct{}
 
@@ -48,11 +49,15 @@ func NewTicker(nc *nats.Conn, s events.Subjects, node string, now func() time.Ti
 		live: map[string][]*liveSchedule{},
 		ticks: prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_ticks_total",
 			Help: "Events of schedules that this process made."}),
+		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pinwheel_ticks_skipped_total",
+			Help: "Ticks of schedules that were left out, by reason: misfire, overlap or share."}, []string{"reason"}),
 	}
 }
 
 // Collectors are the metrics of the ticker.
-func (t *Ticker) Collectors() []prometheus.Collector { return []prometheus.Collector{t.ticks} }
+func (t *Ticker) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{t.ticks, t.skipped}
+}
 
 // OnTick sets f, which is called for every tick that this process makes from now on. f must not block.
 func (t *Ticker) OnTick(f func(owner, worker, schedule string, tick time.Time)) { t.onTick.Store(&f) }
@@ -193,21 +198,30 @@ func (t *Ticker) tick(ctx context.Context, s *liveSchedule) (err error) {
 		return nil
 	}
 	base := s.base()
-	ticks, last := plan(s.spec, s.schedule, base, now)
-	if last.IsZero() {
+	due := plan(s.spec, s.schedule, base, now)
+	if due.last.IsZero() {
 		s.plan(base)
 		return nil
 	}
-	if patience := standby(); s.state != nil && s.state.Node != t.node && now.Before(last.Add(patience)) {
-		s.known, s.next = false, last.Add(patience)
+	if patience := standby(); s.state != nil && s.state.Node != t.node && now.Before(due.last.Add(patience)) {
+		s.known, s.next = false, due.last.Add(patience)
 		return nil
 	}
-	if len(ticks) > 0 && t.full(ctx, s.owner) {
-		t.log.Warn().Str("worker", s.owner+"/"+s.worker).Str("schedule", s.schedule.Name).Time("tick", last).
-			Msg("tick is left out: its owner has more events waiting than its share")
-		ticks = nil
+	if len(due.make) > 0 && t.full(ctx, s.owner) {
+		due.leave(len(due.make), skipShare)
 	}
-	return t.make(ctx, s, ticks, last)
+	return t.make(ctx, s, due)
+}
+
+// leftOut counts ticks that this process has left out for good, and logs why.
+func (t *Ticker) leftOut(s *liveSchedule, n int, why skip, words string, last time.Time) {
+	t.skipped.WithLabelValues(string(why)).Add(float64(n))
+	level := zerolog.WarnLevel
+	if why == skipOverlap {
+		level = zerolog.InfoLevel
+	}
+	t.log.WithLevel(level).Str("worker", s.owner+"/"+s.worker).Str("schedule", s.schedule.Name).Int("ticks", n).
+		Time("tick", last).Msg("ticks are left out: " + words)
 }
 
 // standby is how long after a tick's time a process makes it, if another process made the last one.
@@ -220,52 +234,58 @@ func (s *liveSchedule) plan(base time.Time) {
 	}
 }
 
-// make stores the events of ticks, at most tickBatch at a time.
-func (t *Ticker) make(ctx context.Context, s *liveSchedule, ticks []time.Time, last time.Time) error {
-	for {
+// make stores the events of ticks, at most tickBatch at a time. Who stores the state counts what it leaves out.
+func (t *Ticker) make(ctx context.Context, s *liveSchedule, due ticksDue) error {
+	for ticks, last := due.make, due.last; ; {
 		part, upTo := ticks, last
 		if len(ticks) > tickBatch {
 			part, upTo = ticks[:tickBatch], ticks[tickBatch-1]
 		}
-		if err := t.commit(ctx, s, part, upTo); err != nil {
+		made, err := t.commit(ctx, s, part, upTo)
+		if err != nil {
 			return err
 		}
-		t.ticks.Add(float64(len(part)))
+		t.ticks.Add(float64(len(made)))
 		if f := t.onTick.Load(); f != nil {
-			for _, tick := range part {
+			for _, tick := range made {
 				(*f)(s.owner, s.worker, s.schedule.Name, tick)
 			}
 		}
 		if ticks = ticks[len(part):]; len(ticks) == 0 {
+			for why, n := range due.skipped {
+				t.leftOut(s, n, why, because[why], last)
+			}
 			s.plan(last)
 			return nil
 		}
 	}
 }
 
-// commit stores a state and events. When that fails and the state is unchanged, the event of an earlier tick prevents
-// it.
-func (t *Ticker) commit(ctx context.Context, s *liveSchedule, ticks []time.Time, last time.Time) error {
+// commit stores a state and events, and returns the ticks that it made. When that fails and the state is unchanged, the
+// event of an earlier tick prevents it.
+func (t *Ticker) commit(ctx context.Context, s *liveSchedule, ticks []time.Time,
+	last time.Time) (made []time.Time, err error) {
 	st := s.after(last, t.node)
 	st.Ticked = last.Unix()
 	seq, err := t.store.commit(ctx, s, st, ticks)
 	if errors.Is(err, errTickTaken) && len(ticks) > 0 && s.schedule.Overlap == events.OverlapForbid {
 		_, now, err2 := t.store.read(ctx, s.owner, s.worker, s.schedule.Name)
 		if err2 != nil {
-			return err2
+			return nil, err2
 		}
 		if now == s.seq {
 			st.Skipped = last.Unix()
-			t.log.Info().Str("worker", s.owner+"/"+s.worker).Str("schedule", s.schedule.Name).Time("tick", last).
-				Msg("tick is left out: the event of the one before has not ended")
-			seq, err = t.store.commit(ctx, s, st, nil)
+			if seq, err = t.store.commit(ctx, s, st, nil); err == nil {
+				t.leftOut(s, len(ticks), skipOverlap, "the event of the one before has not ended", last)
+			}
+			ticks = nil
 		}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.state, s.seq = st, seq
-	return nil
+	return ticks, nil
 }
 
 // noteRemoved notes that a schedule has ended, so that a later schedule with its name does not make up for the time

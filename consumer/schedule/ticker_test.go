@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
@@ -227,6 +229,58 @@ func TestTicksOfAnOwnerThatHasTooMany(t *testing.T) {
 		s.settle(tick)
 	}
 	require.Equal(t, map[string][]int64{"s": {180, 240, 300}}, s.take(start))
+}
+
+// Ticks that are left out are counted and logged once, by the process that leaves them out.
+func TestSkippedTicks(t *testing.T) {
+	t.Parallel()
+	s := newSimulation(t, "2026-01-01T00:00:00Z")
+	start := s.now
+	var log bytes.Buffer
+	tick, other := s.ticker("a", 0), s.ticker("b", 0)
+	tick.log = zerolog.New(&log)
+	full := false
+	tick.full = func(context.Context, string) bool { return full }
+	in := workers.Only(s.worker(1,
+		workers.Schedule{Name: "skip", Cron: "*/10 * * * *", Misfire: workers.MisfireSkip},
+		workers.Schedule{Name: "once", Cron: "*/10 * * * *"},
+		workers.Schedule{Name: "all", Cron: "*/10 * * * *", Misfire: workers.MisfireAll},
+		workers.Schedule{Name: "latest", Cron: "*/10 * * * *", Misfire: workers.MisfireAll, Overlap: events.OverlapReplace},
+		workers.Schedule{Name: "forbid", Cron: "*/10 * * * *", Overlap: events.OverlapForbid}))
+	counts := func(of *Ticker) (made float64, skipped [3]float64) {
+		for i, why := range []skip{skipMisfire, skipOverlap, skipShare} {
+			skipped[i] = testutil.ToFloat64(of.skipped.WithLabelValues(string(why)))
+		}
+		return testutil.ToFloat64(of.ticks), skipped
+	}
+	tick.Install(in)
+	other.Install(in)
+	s.settle(tick)
+	s.now = start.Add(34 * time.Minute) // no process was there: three ticks are late
+	s.settle(tick)
+	s.settle(other)
+	made, skipped := counts(tick)
+	require.Equal(t, [3]float64{3 + 2 + 2, 2, 0}, skipped)
+	require.InDelta(t, 0+1+3+1+1, made, 0)
+	require.Contains(t, log.String(), `"worker":"acme/w","schedule":"skip","ticks":3,"tick":"2026-01-01T00:30:00Z","message":"ticks are left out: `+
+		`no process made them in time, and the schedule's misfire does not make up for them"`)
+	s.now = start.Add(40 * time.Minute)
+	full = true
+	s.settle(tick)
+	_, skipped = counts(tick)
+	require.Equal(t, [3]float64{7, 2, 5}, skipped)
+	require.Contains(t, log.String(), `"schedule":"all","ticks":1,"tick":"2026-01-01T00:40:00Z","message":"ticks are left out: their owner has more events`)
+	s.now = start.Add(50 * time.Minute)
+	full = false
+	s.settle(tick)
+	s.settle(other)
+	made, skipped = counts(tick)
+	require.Equal(t, [3]float64{7, 3, 5}, skipped, "the event of forbid has not ended")
+	require.InDelta(t, 6+4, made, 0)
+	require.Contains(t, log.String(), `"schedule":"forbid","ticks":1,"tick":"2026-01-01T00:50:00Z","message":"ticks are left out: the event of the one before has not ended"`)
+	made, skipped = counts(other)
+	require.Zero(t, made)
+	require.Zero(t, skipped)
 }
 
 func TestForbiddenOverlap(t *testing.T) {

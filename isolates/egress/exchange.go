@@ -8,7 +8,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/pinwheel-run/pinwheel/internal/lib/percent"
 )
 
 // Request is a request of the Fetch standard, as it is sent.
@@ -22,12 +25,15 @@ type Request struct {
 }
 
 // Receiver takes a response. The goroutine of Connections.Exchange or Serve calls its methods in this order: Redirect;
-// or Whole; or Head, Chunk for each chunk, and End. If there is an error, the rest of these calls do not come.
+// or Whole; or Head, Coding, Chunk for each chunk, and End. If there is an error, the rest of these calls do not come.
 type Receiver interface {
 	// Redirect takes the new location, and the values of the header Referrer-Policy.
 	Redirect(status int, location, policies string)
-	// Head takes the headers: name, value, name, value. Names are in lower case.
-	Head(status int, text string, headers []string)
+	// Head takes the headers: name, value, name, value. Names are in lower case. coded says that the body comes in a
+	// content coding. Then Coding follows.
+	Head(status int, text string, headers []string, coded bool)
+	// Coding waits until something takes the body, and returns the coding in which that takes it: "" = decoded.
+	Coding(ctx context.Context) string
 	// Whole takes a response with its body, at most chunkBytes. It keeps the body. Only Serve calls it.
 	Whole(status int, text string, headers []string, body []byte)
 	// Chunk takes a piece of the body. It returns when the next piece may come, or when ctx is done. reuse says that
@@ -49,6 +55,8 @@ const (
 // Exchange sends one request and passes the response to to. It does not follow redirects. It returns when the response
 // is complete, when ctx is done, or on failure. The error is in words for the author of a handler.
 func (c *Connections) Exchange(ctx context.Context, q Request, to Receiver) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	hr, err := httpRequest(ctx, &q)
 	if err != nil {
 		return err
@@ -61,12 +69,18 @@ func (c *Connections) Exchange(ctx context.Context, q Request, to Receiver) erro
 	if follows, err := followed(&q, resp.StatusCode, resp.Header); err != nil {
 		return err
 	} else if follows {
+		late := time.AfterFunc(redirectWait, cancel)
 		_, _ = io.CopyN(io.Discard, resp.Body, redirectRest)
+		late.Stop()
 		passRedirect(resp.StatusCode, resp.Header, to)
 		return nil
 	}
 	_, text, _ := strings.Cut(resp.Status, " ")
-	passHead(resp.StatusCode, text, resp.Header, to)
+	coding := codingOf(resp)
+	to.Head(resp.StatusCode, text, flat(resp.Header), coding != "")
+	if coding != "" {
+		return passCoded(ctx, coding, resp.Body, server(hr.URL), to)
+	}
 	return passBody(ctx, resp.Body, server(hr.URL), to)
 }
 
@@ -79,9 +93,13 @@ func httpRequest(ctx context.Context, q *Request) (*http.Request, error) {
 	case q.Length != 0:
 		body = q.Open()
 	}
-	hr, err := http.NewRequestWithContext(ctx, q.Method, q.URL, body)
+	address := percent.Escape(q.URL)
+	hr, err := http.NewRequestWithContext(ctx, q.Method, address, body)
 	if err != nil {
 		return nil, errors.New("the method or the URL cannot be sent")
+	}
+	if address != q.URL { // it is sent as it is
+		hr.URL.Opaque, hr.URL.RawQuery, _ = strings.Cut(pathOf(q.URL), "?")
 	}
 	if q.Body == nil && q.Length > 0 {
 		hr.ContentLength = q.Length
@@ -99,6 +117,13 @@ func httpRequest(ctx context.Context, q *Request) (*http.Request, error) {
 	}
 	addDefaults(hr.Header)
 	return hr, nil
+}
+
+// pathOf is what of an absolute URL is sent, which comes behind the host.
+func pathOf(address string) string {
+	address, _, _ = strings.Cut(address, "#")
+	_, rest, _ := strings.Cut(address, "://")
+	return rest[max(0, strings.IndexAny(rest, "/?")):]
 }
 
 // sentName returns the spelling of a header name for HTTP/1. It is the handler's spelling, except for names that
@@ -151,8 +176,11 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// redirectRest is how many bytes of a redirect's body are read so that its connection can be used again.
-const redirectRest = 4 << 10
+// The body of a redirect is read so that its connection can be used again.
+const (
+	redirectRest = 4 << 10               // at most, bytes
+	redirectWait = 50 * time.Millisecond // at most: it may never come
+)
 
 // escapeBytes percent-encodes the bytes beyond ASCII in a Location. A URL parser does the same with UTF-8. Bytes that
 // are not UTF-8 stay the same bytes.
@@ -169,10 +197,6 @@ func escapeBytes(location string) string {
 		}
 	}
 	return out.String()
-}
-
-func passHead(status int, text string, h http.Header, to Receiver) {
-	to.Head(status, text, flat(h))
 }
 
 // flat is the list of headers that JavaScript gets.

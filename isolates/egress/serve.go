@@ -33,6 +33,7 @@ func NewLocal(ctx context.Context, q Request, to Receiver) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
+	hr.URL.Opaque = ""   // the path is read here
 	spelled := hr.Header // as the handler wrote them
 	hr.Header = make(http.Header, len(spelled))
 	for name, values := range spelled {
@@ -95,7 +96,7 @@ func (w *served) WriteHeader(status int) {
 func (w *served) Flush() {
 	if w.WriteHeader(http.StatusOK); w.held {
 		w.held = false
-		passHead(w.status, http.StatusText(w.status), w.header, w.to)
+		w.to.Head(w.status, http.StatusText(w.status), flat(w.header), false)
 	}
 }
 

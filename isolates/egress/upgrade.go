@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/pinwheel-run/pinwheel/internal/lib/percent"
 )
 
 const (
@@ -45,7 +47,7 @@ func (g *greeting) Read(p []byte) (int, error) {
 // no redirects. protocol is the one that the server chose from protocols. If there are any, the server must choose one.
 func (c *Connections) Upgrade(ctx context.Context, address string,
 	protocols []string) (conn *websocket.Conn, protocol string, err error) {
-	u, err := url.Parse(address)
+	u, err := url.Parse(percent.Escape(address))
 	if err != nil {
 		return nil, "", errors.New("the URL cannot be sent")
 	}

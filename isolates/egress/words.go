@@ -39,6 +39,9 @@ func inWords(err error, server string, reading bool) error {
 		}
 	}
 	var corrupt flate.CorruptInputError
+	if coding, ok := errors.AsType[notCoded](err); ok {
+		return fmt.Errorf("the body of the response from %s is not the %s that it is said to be", server, string(coding))
+	}
 	switch {
 	case reading && (errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt)):
 		return fmt.Errorf("the body of the response from %s is not the gzip that it is said to be", server)

@@ -203,7 +203,10 @@ type call struct {
 	tap   pipe.Tap // where its response goes
 	ended func()   // called when the exchange is over; nil = nothing is to be done
 	grown int      // bytes held for its chunks, besides callBytes; for the exchange's goroutine
-	whole bool     // the thread learns of the end of the exchange with its response; for the exchange's goroutine
+	coded bool     // its response comes in a content coding
+	// in which the sink of tap takes its response; written before tap has the sink
+	coding string
+	whole  bool // the thread learns of the end of the exchange with its response; for the exchange's goroutine
 }
 
 // register makes a call of r.

@@ -65,7 +65,7 @@ func (f *fetches) begin(r *Calls, in *v8x.Commands) {
 	unqueue := context.AfterFunc(ctx, func() { r.run.Drop(size) })
 	q.Open = func() io.ReadCloser { return &upload{ctx: ctx, r: r, c: c} }
 	if source := in.Number(); source >= 0 { // no JavaScript reads its body
-		q.Open = r.pipeUpload(source)
+		q.Open = r.pipeUpload(source, q.Headers)
 	}
 	c.start = func() {
 		if !unqueue() { // the call is cancelled

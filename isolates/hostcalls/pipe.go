@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/pipe"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
@@ -51,8 +52,15 @@ func (p payer) Moved(n int) {
 
 var errNoSource = errors.New("the source of the body is over")
 
-// Pipe moves what is left of a source to a sink. stop cancels the source. On the thread.
-func (r *Calls) Pipe(source float64, to pipe.Sink) (stop func()) {
+// Coded reports whether a source is a response in a content coding. On the thread.
+func (r *Calls) Coded(source float64) bool {
+	c := r.pending[source]
+	return c != nil && c.coded
+}
+
+// Pipe moves what is left of a source to a sink. What comes in the given content coding is moved as it comes, in any
+// other it is decoded. stop cancels the source. On the thread.
+func (r *Calls) Pipe(source float64, to pipe.Sink, coding string) (stop func()) {
 	if v, ok := r.take(source); ok {
 		ctx, cancel := context.WithCancel(r.callContext())
 		go func() {
@@ -67,7 +75,7 @@ func (r *Calls) Pipe(source float64, to pipe.Sink) (stop func()) {
 			to.Close(errNoSource)
 			return func() {}
 		}
-		c.passOn(r, to)
+		c.passOn(r, to, coding)
 		return c.cancel
 	}
 	parts := r.run.Attempt().Event.Parts
@@ -83,8 +91,8 @@ func (r *Calls) Pipe(source float64, to pipe.Sink) (stop func()) {
 	return cancel
 }
 
-// pipeUpload returns the Open of a request whose body a source makes. It can be sent once.
-func (r *Calls) pipeUpload(source float64) func() io.ReadCloser {
+// pipeUpload returns the Open of a request with these headers whose body a source makes. It can be sent once.
+func (r *Calls) pipeUpload(source float64, headers []string) func() io.ReadCloser {
 	var opened atomic.Bool
 	return func() io.ReadCloser {
 		to, from := pipe.Joint()
@@ -97,7 +105,7 @@ func (r *Calls) pipeUpload(source float64) func() io.ReadCloser {
 				to.Close(errNoSource)
 				return
 			}
-			r.Pipe(source, to)
+			r.Pipe(source, to, egress.CodingOf(headers))
 		})
 		return from
 	}
@@ -137,7 +145,7 @@ func (r *Calls) gather(in *v8x.Commands) {
 	v, ok := r.take(source)
 	switch {
 	case !ok:
-		r.Pipe(source, pipe.NewGather(most, owner.Hold, done))
+		r.Pipe(source, pipe.NewGather(most, owner.Hold, done), "")
 	case int64(len(v.data)) > most:
 		done(nil, v.held, pipe.ErrTooLong)
 	default:

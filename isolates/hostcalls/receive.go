@@ -33,12 +33,46 @@ func (x response) Redirect(status int, location, policies string) {
 	})
 }
 
-func (x response) Head(status int, text string, headers []string) {
+func (x response) Head(status int, text string, headers []string, coded bool) {
 	x.c.status(status)
 	x.r.answer(x.c, false, func(call *v8x.Call) []byte {
+		x.c.coded = coded
 		call.Reset(js.OpResponse).Number(x.c.id).Number(float64(status)).String(text).Strings(headers).Bool(x.c.paced)
+		call.Bool(coded)
 		return nil
 	})
+}
+
+// Coding waits until JavaScript asks for the body, which reads no coding, or until it goes to a sink.
+func (x response) Coding(ctx context.Context) string {
+	if x.c.tap.Sink() != nil {
+		return x.c.coding
+	}
+	if !x.c.paced {
+		return ""
+	}
+	x.r.run.Later(func() { x.c.awaitReader(x.r) })
+	select {
+	case on := <-x.c.taken:
+		if on {
+			return x.c.coding
+		}
+	case <-ctx.Done():
+	}
+	return ""
+}
+
+// awaitReader says who takes the body of a response, once something does. On the thread.
+func (c *call) awaitReader(r *Calls) {
+	switch {
+	case r.over || r.pending[c.id] != c:
+	case c.tap.Sink() != nil:
+		c.taken <- true
+	case c.asked:
+		c.taken <- false
+	default:
+		c.stall(r)
+	}
 }
 
 // Whole passes a response with all of its body. Nothing follows. The end of the exchange comes with it: each queued
@@ -178,8 +212,9 @@ func (f *fetches) more(r *Calls, id float64) {
 	c.taken <- false
 }
 
-// passOn has the rest of a response go to a sink. On the thread.
-func (c *call) passOn(r *Calls, to pipe.Sink) {
+// passOn has the rest of a response go to a sink, which takes a body in this coding, too. On the thread.
+func (c *call) passOn(r *Calls, to pipe.Sink, coding string) {
+	c.coding = coding
 	c.tap.To(to)
 	if c.resume(r) {
 		c.first = nil

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/isolates/egress"
 )
 
 const (
@@ -39,7 +38,7 @@ func (s *Services) Fetch(r *http.Request, whole []byte, c *lifecycle.ServiceCall
 	e.Method, e.URL = r.Method, r.URL.String()
 	for name, values := range r.Header {
 		for _, v := range values {
-			e.HTTPHeaders = append(e.HTTPHeaders, name, egress.HeaderText(v))
+			e.HTTPHeaders = append(e.HTTPHeaders, name, v)
 		}
 	}
 	switch {
@@ -119,7 +118,7 @@ func write(ctx context.Context, rw http.ResponseWriter, r *http.Request, reply *
 	h := rw.Header()
 	for i := 0; i+1 < len(reply.Headers); i += 2 {
 		name := http.CanonicalHeaderKey(reply.Headers[i])
-		h[name] = append(h[name], egress.HeaderBytes(reply.Headers[i+1]))
+		h[name] = append(h[name], reply.Headers[i+1])
 	}
 	if reply.Stream == nil {
 		if r.Method != http.MethodHead {

@@ -146,12 +146,16 @@ func (c *connections) add(conn *connection, shares bool) {
 
 // state learns what the server does with a connection. It is a ConnState.
 func (c *connections) state(conn net.Conn, s http.ConnState) {
-	if t, ok := conn.(*tls.Conn); ok {
+	t, encrypted := conn.(*tls.Conn)
+	if encrypted {
 		conn = t.NetConn()
 	}
 	one, ok := conn.(*connection)
 	if !ok {
 		return
+	}
+	if !encrypted && (s == http.StateNew || s == http.StateIdle) {
+		one.line.begins.Store(true)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,11 +179,15 @@ type connection struct {
 	all     *connections
 	network netip.Prefix
 	peer    *peer // nil = it has no share
+	line    requestLine
 
 	// all.mu guards what follows.
 	gone bool
 	at   [2]int // places in the lists of idle connections, plus one; 0 = none
 }
+
+// Read implements net.Conn.
+func (c *connection) Read(p []byte) (int, error) { return c.line.read(p, c.Conn.Read) }
 
 // rests says whether the connection is idle. Connections without a share are not closed. The caller holds the lock.
 func (c *connection) rests(is bool) {

@@ -71,6 +71,7 @@ func New(cfg Config, rooms Rooms, log zerolog.Logger, reg prometheus.Registerer)
 
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	requestCame(r)
 	x := newExchange(g, w, r)
 	defer x.record()
 	t, no := g.targetOf(r)

@@ -12,8 +12,8 @@ import (
 func (g *Gateway) newServer() *http.Server {
 	s := &http.Server{
 		Handler: g, ReadHeaderTimeout: g.times.header, IdleTimeout: g.times.idle, MaxHeaderBytes: maxHeaderBytes,
-		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     stdlog.New(debugLog{g}, "", 0),
+		DisableGeneralOptionsHandler: true, ConnContext: withConnection,
+		ErrorLog: stdlog.New(debugLog{g}, "", 0),
 		ConnState: func(c net.Conn, s http.ConnState) {
 			g.metrics.connection(c, s)
 			g.connections.state(c, s)

@@ -50,6 +50,9 @@ func Parse(expression, zone string) (*Schedule, error) {
 	if strings.Contains(expression, "TZ=") {
 		return nil, fmt.Errorf("cron is %.70q: the time zone belongs in timeZone", expression)
 	}
+	if err := refuse(expression); err != nil {
+		return nil, err
+	}
 	parser, err :=
 		spec.TryNewParser(
 			spec.SecondOptional | spec.Minute | spec.Hour | spec.Dom | spec.Month | spec.Dow | spec.Descriptor | spec.DowOrDom)

@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,32 @@ func TestParseErrors(t *testing.T) {
 		_, err := Parse(c.cron, c.zone)
 		require.ErrorContains(t, err, c.want)
 		require.Less(t, len(err.Error()), 300)
+	}
+}
+
+// Signs of Quartz are refused with what to write instead.
+func TestSignsOfQuartz(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ cron, item, want string }{
+		{"0 0 L * *", "L", "write 28-31 as the day of the month, and let the handler return at once unless tomorrow is the 1st"},
+		{"0 0 1,l * *", "l", "write 28-31 as the day of the month"},
+		{"0 0 0 L-3 * *", "L-3", "it is that many days before the last"},
+		{"0 0 LW * *", "LW", "write 26-31 as the day of the month"},
+		{"0 0 15W * *", "15W", "write that day and the two on each side, like 13-17 for 15W"},
+		{"0 0 W * *", "W", "nearest to the day"},
+		{"0 0 * * 5L", "5L", "write 5 as the day of the week, and let the handler return at once unless the day a week later is of the next month"},
+		{"0 0 * * friL", "friL", "write fri as the day of the week"},
+		{"0 0 0 * * L", "L", "write 6 or SAT as the day of the week"},
+		{"0 0 * * 1#2", "1#2", "write 1 as the day of the week, and let the handler return at once unless it is week 2 of the month"},
+		{"0 0 0 * * MON#1", "MON#1", "write MON as the day of the week"},
+	} {
+		_, err := Parse(c.cron, "")
+		require.ErrorContains(t, err, fmt.Sprintf("cron is %q: %s is not known here: ", c.cron, c.item))
+		require.ErrorContains(t, err, c.want)
+	}
+	for _, good := range []string{"0 0 1 JUL *", "0 0 * * WED", "0 0 * jul wed", "0 0 ? * 1"} {
+		_, err := Parse(good, "")
+		require.NoError(t, err, good)
 	}
 }
 

@@ -90,6 +90,7 @@ func Examine(ctx context.Context, c Config) []Line {
 	p.cluster(found)
 	p.usage(found)
 	p.writes(ctx, found)
+	p.answers(ctx, found)
 	p.health(ctx)
 	p.clock(ctx)
 	p.processes(ctx, found)

@@ -415,3 +415,35 @@ func TestCovers(t *testing.T) {
 		require.Equal(t, c.want, doctor.Covers(c.a, c.b), "%s covers %s", c.a, c.b)
 	}
 }
+
+// A client that acknowledges what it gets answers publishers before the stream does.
+func TestStrangersThatAnswerPublishers(t *testing.T) {
+	t.Parallel()
+	nc := broken(t, &server.Options{JetStream: true})
+	c := fleetConfig()
+	makeAssets(t, nc, c)
+	stranger, err := natstest.Dial(nc.ConnectedUrl())
+	require.NoError(t, err)
+	t.Cleanup(stranger.Close)
+	for _, subject := range []string{"$KV.PINWHEEL_WORKERS.>", "pinwheel.events.>"} {
+		_, err := stranger.Subscribe(subject, func(m *nats.Msg) { _ = m.Respond([]byte("+ACK")) })
+		require.NoError(t, err)
+	}
+	require.NoError(t, stranger.Flush())
+	lines := doctor.Examine(t.Context(), config(nc, c))
+	var named []string
+	for _, l := range lines {
+		if l.Check == "answers" {
+			require.Equal(t, doctor.Bad, l.Level)
+			require.Contains(t, l.Text, `a client that is not Pinwheel's answers "+ACK" to what is published to `)
+			require.Contains(t, l.Do, "find the client that subscribes to this subject")
+			named = append(named, l.Text)
+		}
+	}
+	require.Len(t, named, 2, "%+v", lines)
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	stream, err := js.Stream(t.Context(), "KV_PINWHEEL_WORKERS")
+	require.NoError(t, err)
+	require.Zero(t, stream.CachedInfo().State.Msgs, "nothing is stored")
+}

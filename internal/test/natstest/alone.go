@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Alone is a NATS server with JetStream in its own process.
@@ -13,6 +15,7 @@ type Alone struct {
 	t   testing.TB
 	m   member
 	cmd *exec.Cmd
+	end func() error
 }
 
 // StartAlone starts a server with its data in dir. Each of its files may have at most maxFile bytes; 0: no limit. It
@@ -35,14 +38,20 @@ func StartAlone(t testing.TB, dir string, maxFile uint64) *Alone {
 func (a *Alone) Start(maxFile uint64) {
 	a.t.Helper()
 	a.m.MaxFile = maxFile
-	cmd, _, wait := a.m.start(a.t)
-	a.cmd = cmd
+	cmd, end, wait := a.m.start(a.t)
+	a.cmd, a.end = cmd, end
 	wait()
 }
 
 // Kill kills the server.
 func (a *Alone) Kill() {
 	_ = a.cmd.Process.Kill()
+	_ = a.cmd.Wait()
+}
+
+// Stop has the server end by itself.
+func (a *Alone) Stop() {
+	require.NoError(a.t, a.end())
 	_ = a.cmd.Wait()
 }
 

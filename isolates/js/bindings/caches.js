@@ -7,7 +7,7 @@ const {
   Error, List, Object, StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeToLowerCase, StringPrototypeTrim, TypeError, lengthOf, split,
 } = primordials;
 const {
-  Request, ResponseState, TOKEN, callBinding, consume, defineInterface, flatResponseHeaders, headersList,
+  Request, ResponseState, TOKEN, callBinding, consume, defineInterface, headersList,
   illegalConstructor, illegalInvocation, isBodyUnusable, isNullBodyStatus, isObject, listFrom, listGet, newHeaders, newResponse,
   peekResponse, requestHeaders, requestState, requestURL, requireArguments, toUSVString,
 } = internal;
@@ -42,7 +42,7 @@ class Cache {
     if (r === undefined) throw new TypeError("Cache.put: the second argument is not a Response");
     if (s.method !== "GET") throw new TypeError("Cannot cache response to non-GET request.");
     if (r.status === 206) throw new TypeError("Cannot cache response to a range request (206 Partial Content).");
-    const headers = flatResponseHeaders(r);
+    const headers = internal.decodedResponseHeaders(r);
     if (variesByAll(headers)) throw new TypeError("Cannot cache response with 'Vary: *' header.");
     if (isBodyUnusable(r)) throw new TypeError("Cache.put: the body has been read already, or is locked by a reader");
     const texts = keyOf(this.#name, s);

@@ -4,10 +4,9 @@
 
 "use strict";
 
-const { List } = primordials;
+const { List, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, Queue, sealedProto } = primordials;
 const {
-  DOMException, EventTarget, Message, PortState, QuotaExceededError, defineInterface, enqueueMessage, illegalInvocation, isObject,
-  messageOwner, requireArguments, setHandler, toDOMString,
+  DOMException, EventTarget, Message, PortState, QuotaExceededError, defineInterface, fire, illegalInvocation, isObject, messageOwner, requireArguments, setHandler, toDOMString,
 } = internal;
 
 const MAX_CHANNELS = 1000; // the maximum of open channels in a context
@@ -28,7 +27,46 @@ function keepChannels(isKept) {
   channels = kept;
 }
 
+// Deliveries are the messages to the channels of a run, in the order in which they were posted.
+class Deliveries {
+  waiting = new Queue();
+  underWay = false; // a task will deliver one
+}
+sealedProto(Deliveries);
+
+class Delivery {
+  to;
+  message;
+  constructor(to, message) {
+    this.to = to;
+    this.message = message;
+  }
+}
+sealedProto(Delivery);
+
+const deliveries = new Map(); // run → Deliveries
+
+function enqueue(to, message) {
+  let all = MapPrototypeGet(deliveries, message.run);
+  if (all === undefined) MapPrototypeSet(deliveries, message.run, all = new Deliveries());
+  all.waiting.push(new Delivery(to, message));
+  if (!all.underWay) deliverNext(all);
+}
+
+// deliverNext makes a task that delivers one message.
+function deliverNext(all) {
+  const next = all.waiting.shift();
+  all.underWay = next !== undefined;
+  if (next === undefined) return;
+  const { to, message } = next;
+  internal.startTimerFor(message.run, to.home.frame, 0, () => {
+    deliverNext(all);
+    if (!to.detached) fire(to.port, internal.newMessageEvent("message", message.data, "", "", message.ports));
+  });
+}
+
 internal.onForget((run) => {
+  MapPrototypeDelete(deliveries, run);
   if (channels.length > 0) keepChannels((s) => s.home.run !== run);
 });
 
@@ -44,7 +82,6 @@ class BroadcastChannel extends EventTarget {
     }
     this.#name = text;
     this.#state = new PortState(internal.here(), this);
-    this.#state.enabled = true;
     channels[channels.length] = this.#state;
   }
   static {
@@ -68,7 +105,6 @@ class BroadcastChannel extends EventTarget {
     const s = stateOf(this);
     if (s.detached) return;
     s.detached = true;
-    s.queue.clear();
     keepChannels((other) => other !== s);
   }
   get onmessage() { return stateOf(this).onmessage.value; }
@@ -87,7 +123,7 @@ function post(s, name, message) {
   for (let i = 0; i < channels.length; i++) {
     const to = channels[i];
     if (to === s || internal.channelName(to) !== name || isOver(to.home.run)) continue;
-    enqueueMessage(to, new Message(taken ? internal.structuredClone(first) : first, new List(), false, messageOwner(to)));
+    enqueue(to, new Message(taken ? internal.structuredClone(first) : first, new List(), false, messageOwner(to)));
     taken = true;
   }
 }

@@ -218,7 +218,7 @@ internal.newWire = (home) => {
   return { __proto__: null, here, there };
 };
 
-primordials.ObjectAssign(internal, { Message, PortState, enqueueMessage: enqueue, messageOwner: ownerOf });
+primordials.ObjectAssign(internal, { Message, PortState, messageOwner: ownerOf });
 
 internal.newPort = (home) => new MessagePort(TOKEN, home);
 internal.isPortDetached = (port) => stateOf(port).detached;

@@ -124,7 +124,7 @@ function typeOf(headers, first, end) {
 }
 
 function textOf(content) {
-  return typeof content === "string" ? content : decode(content, false);
+  return typeof content === "string" ? content : internal.stripBOM(decode(content, false));
 }
 
 // bufferOf copies the bytes, so that no message can change the body of another one.

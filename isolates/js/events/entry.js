@@ -55,7 +55,7 @@ function act(op, a, b, c, d, e, f, g, h) {
     case BATCH: return internal.startBatch(a, b, c, d, e, f);
     case SCHEDULED_EVENT: return internal.startScheduled(a, b, c, d, e, f, g, h);
     case TIMERS: return internal.fireTimers(a);
-    case RESPONSE: return internal.fetchResponse(a, b, c, d, e);
+    case RESPONSE: return internal.fetchResponse(a, b, c, d, e, f);
     case WHOLE: return internal.fetchWhole(a, b, c, d, e);
     case CHUNK: return internal.fetchChunk(a, b);
     case REDIRECT: return internal.fetchRedirect(a, b, c, d, e);

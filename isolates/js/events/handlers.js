@@ -205,7 +205,7 @@ function reply(run, s, body) {
   if (run.answered || run.over) return;
   const drained = run.waiting === 0;
   try {
-    send(REPLY, run.id, s.status, internal.flatResponseHeaders(s), body, drained);
+    send(REPLY, run.id, s.status, internal.decodedResponseHeaders(s), body, drained);
   } catch (error) {
     failWith(run, error);
     return;
@@ -227,8 +227,7 @@ function replySocket(run, s) {
 }
 
 // withLength returns the headers with the length of the body, unless the handler has set one.
-function withLength(s, length) {
-  const flat = internal.flatResponseHeaders(s);
+function withLength(flat, length) {
   const list = new List();
   for (let i = 0; i + 1 < flat.length; i += 2) {
     if (StringPrototypeToLowerCase(flat[i]) === "content-length") return flat;
@@ -248,7 +247,8 @@ function replyInChunks(run, s, stream) {
     const length = internal.fixedLengthOf(stream);
     source = internal.takeSource(stream, run);
     if (source === null) sender = internal.newSender(run, stream, () => settleWait(run));
-    send(REPLY, run.id, s.status, length < 0 ? internal.flatResponseHeaders(s) : withLength(s, length), null, false, true);
+    const headers = source === null ? internal.decodedResponseHeaders(s) : internal.flatResponseHeaders(s);
+    send(REPLY, run.id, s.status, length < 0 ? headers : withLength(headers, length), null, false, true);
   } catch (error) {
     failWith(run, error);
     return;

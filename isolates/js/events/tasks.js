@@ -49,8 +49,9 @@ function contentType(data) {
   return "";
 }
 
+// textOf returns the body as text() of a Request does: without a byte order mark.
 function textOf(data) {
-  return typeof data.body === "string" ? data.body : decode(data.body, false);
+  return typeof data.body === "string" ? data.body : internal.stripBOM(decode(data.body, false));
 }
 
 function bytesOf(data) {

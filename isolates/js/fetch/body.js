@@ -6,7 +6,7 @@
 
 const {
   ArrayBufferPrototypeGetByteLength, JSONParse, Promise, PromiseReject, PromiseResolve, StringPrototypeCharCodeAt,
-  StringPrototypeSlice, StringPrototypeToWellFormed, TypeError, TypedArrayPrototypeGetBuffer, TypedArrayPrototypeGetByteLength, Uint8Array,
+  StringPrototypeSlice, StringPrototypeToWellFormed, SymbolAsyncIterator, TypeError, TypedArrayPrototypeGetBuffer, TypedArrayPrototypeGetByteLength, Uint8Array,
   sealedProto,
 } = primordials;
 const { copyBytes, copyMembers, isBufferSource, toDOMString } = internal;
@@ -58,17 +58,23 @@ function extractObject(out, value) {
   } else if (internal.isURLSearchParams(value)) {
     out.source = internal.serializeSearchParams(value);
     out.type = "application/x-www-form-urlencoded;charset=UTF-8";
-  } else {
+  } else if (isAsyncIterable(value)) out.stream = internal.streamOfIterable(value);
+  else {
     out.source = toDOMString(value);
     out.type = "text/plain;charset=UTF-8";
   }
+}
+
+// isAsyncIterable reports whether a body is made of the pieces that an object gives one after the other.
+function isAsyncIterable(value) {
+  return typeof value[SymbolAsyncIterator] === "function";
 }
 
 // toBody converts a value for a body but does not extract the body. A value that is not a body type becomes text.
 function toBody(value) {
   if (typeof value === "string" || value === undefined || value === null) return value;
   const kept = typeof value === "object" && (internal.isReadableStream(value) || internal.isBlob(value) || isBufferSource(value) ||
-    internal.isFormData(value) || internal.isURLSearchParams(value));
+    internal.isFormData(value) || internal.isURLSearchParams(value) || isAsyncIterable(value));
   return kept ? value : toDOMString(value);
 }
 
@@ -86,6 +92,12 @@ function sourceBytes(source, shared) {
   if (typeof source === "string") return encode(source);
   if (internal.isBlob(source)) return internal.blobBytes(source);
   return shared ? new Uint8Array(source) : source;
+}
+
+// isEmptySource reports whether a source has no bytes.
+function isEmptySource(source) {
+  if (typeof source === "string") return source === "";
+  return TypedArrayPrototypeGetByteLength(internal.isBlob(source) ? internal.blobBytes(source) : source) === 0;
 }
 
 function stripBOM(text) {
@@ -193,5 +205,5 @@ function defineBody(Class, stateOf) {
 }
 
 primordials.ObjectAssign(internal, {
-  bodyStream, cloneBody, consume, defineBody, extractBody, toBody, isBodyUnusable: isUnusable, isBodyUsed: isUsed, sourceBytes,
+  bodyStream, cloneBody, consume, defineBody, extractBody, toBody, isBodyUnusable: isUnusable, isBodyUsed: isUsed, sourceBytes, isEmptySource, stripBOM,
 });

@@ -171,11 +171,13 @@ internal.fetchRedirect = (id, status, location, policy, careful) => {
   transmit(f);
 };
 
-// fetchResponse handles the head of a response. waits says that its body stays in Go until something asks for it.
-internal.fetchResponse = (id, status, statusText, headers, waits) => {
+// fetchResponse handles the head of a response. waits says that its body stays in Go until something asks for it,
+// coded that it is decoded for who reads it.
+internal.fetchResponse = (id, status, statusText, headers, waits, coded) => {
   const f = MapPrototypeGet(fetches, id);
   if (f === undefined || f.answer === null) return;
   const s = newState(f, status, statusText, headers);
+  internal.headersList(s.headers).coded = coded;
   if (f.method !== "HEAD" && !isNullBodyStatus(status)) {
     f.feed = internal.newFeed(() => {
       if (MapPrototypeGet(fetches, f.id) !== f) return;

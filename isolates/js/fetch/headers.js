@@ -77,6 +77,7 @@ function cleanValue(value, name) {
 class HeaderList {
   flat;
   sorted = null;
+  coded = false; // a body that JavaScript has of the response with this list is not in its content-encoding
   spelled = null; // the spelling of names that a handler wrote with capitals, for fetch()
   constructor(flat = new List()) {
     this.flat = flat;
@@ -102,9 +103,14 @@ function listGet(list, name) {
   const { flat } = list;
   let out = null;
   for (let i = 0; i < flat.length; i += 2) {
-    if (flat[i] === name) out = out === null ? flat[i + 1] : `${out}, ${flat[i + 1]}`;
+    if (flat[i] === name) out = out === null ? flat[i + 1] : `${out}${separator(name)}${flat[i + 1]}`;
   }
   return out;
+}
+
+// separator joins the values of a name. Servers split a Cookie header at semicolons only (RFC 6265, RFC 9113 §8.2.3).
+function separator(name) {
+  return name === "cookie" ? "; " : ", ";
 }
 
 function listHas(list, name) {
@@ -141,6 +147,24 @@ function listSet(list, name, value) {
   listAppend(list, name, value);
 }
 
+// recode takes it that a handler which sets the coding has coded the body.
+function recode(list, name) {
+  if (name === "content-encoding") list.coded = false;
+}
+
+// decodedHeaders returns the flat list for a body that JavaScript has: the runtime has decoded it.
+function decodedHeaders(list) {
+  const { flat } = list;
+  if (!list.coded) return flat;
+  const out = new List();
+  for (let i = 0; i < flat.length; i += 2) {
+    if (flat[i] === "content-encoding" || flat[i] === "content-length") continue;
+    out[out.length] = flat[i];
+    out[out.length] = flat[i + 1];
+  }
+  return out;
+}
+
 // sortAndCombine returns the list for iteration: names in order, values of one name joined, each set-cookie separate.
 function sortAndCombine(list) {
   if (list.sorted !== null) return list.sorted;
@@ -157,7 +181,7 @@ function sortAndCombine(list) {
     }
     const before = MapPrototypeGet(values, name);
     if (before === undefined) names[names.length] = name;
-    MapPrototypeSet(values, name, before === undefined ? flat[i + 1] : `${before}, ${flat[i + 1]}`);
+    MapPrototypeSet(values, name, before === undefined ? flat[i + 1] : `${before}${separator(name)}${flat[i + 1]}`);
   }
   ArrayPrototypeSort(names, (a, b) => (a < b ? -1 : a > b ? 1 : 0));
   const out = new List();
@@ -178,6 +202,7 @@ function sortAndCombine(list) {
 // copyList returns a new list with the contents of another.
 function copyList(from) {
   const list = new HeaderList();
+  list.coded = from.coded;
   for (let i = 0; i < from.flat.length; i++) list.flat[i] = from.flat[i];
   if (from.spelled !== null) {
     const spelled = (list.spelled = new Map());
@@ -196,7 +221,7 @@ function sentHeaders(flat, spelled, referrer) {
     if (referrer !== null && name === "referer") continue;
     const place = name === "set-cookie" ? undefined : MapPrototypeGet(places, name);
     if (place !== undefined) {
-      out[place] += `${name === "cookie" ? "; " : ", "}${flat[i + 1]}`;
+      out[place] += `${separator(name)}${flat[i + 1]}`;
       continue;
     }
     MapPrototypeSet(places, name, out.length + 1);
@@ -252,6 +277,7 @@ class Headers {
     const lower = lowerName(key);
     const clean = cleanValue(text, lower);
     this.#refuseImmutable();
+    recode(list, lower);
     listAppend(list, lower, clean);
     spell(list, lower, key);
   }
@@ -288,6 +314,7 @@ class Headers {
     const lower = lowerName(key);
     const clean = cleanValue(text, lower);
     this.#refuseImmutable();
+    recode(list, lower);
     listSet(list, lower, clean);
     spell(list, lower, key);
   }
@@ -307,6 +334,7 @@ function toHeaderList(init) {
   if (method === iterate && internal.isHeaders(init)) {
     const list = new HeaderList();
     const sorted = sortAndCombine(stateOf(init));
+    list.coded = stateOf(init).coded;
     for (let i = 0; i < sorted.length; i++) list.flat[i] = sorted[i];
     return list;
   }
@@ -344,6 +372,6 @@ internal.flatHeaders = (init) => checkHeaders(toHeaderList(init)).flat;
 internal.newHeaders = (list, immutable) => new Headers(TOKEN, list, immutable);
 primordials.ObjectAssign(internal, {
   getHeader: uncurryThis(Headers.prototype.get), setHeader: uncurryThis(Headers.prototype.set),
-  HeaderList, Headers, checkHeaders, cleanValue, copyList, headersList: stateOf, isToken, listAppend, listDelete, listFrom, listGet,
+  HeaderList, Headers, checkHeaders, cleanValue, copyList, decodedHeaders, headersList: stateOf, isToken, listAppend, listDelete, listFrom, listGet,
   listHas, listSet, lowerName, sentHeaders, toHeaderList,
 });

@@ -113,7 +113,9 @@ function cloneResponse(s) {
   copy.statusText = s.statusText;
   copy.url = s.url;
   copy.redirected = s.redirected;
-  copy.headers = internal.newHeaders(listFrom(flatHeaders(s)), s.immutable);
+  const list = listFrom(flatHeaders(s));
+  list.coded = s.headers !== null && internal.headersList(s.headers).coded;
+  copy.headers = internal.newHeaders(list, s.immutable);
   copy.immutable = s.immutable;
   cloneBody(s, copy);
   return new Response(TOKEN, copy);
@@ -165,7 +167,10 @@ function initialize(s, init, extracted) {
     if (init.list !== null) s.headers = internal.newHeaders(internal.checkHeaders(init.list), false);
   }
   if (extracted === null) return;
-  if (isNullBodyStatus(s.status)) throw new TypeError(`a response with status ${s.status} cannot have a body`);
+  if (isNullBodyStatus(s.status)) {
+    if (extracted.stream === null && internal.isEmptySource(extracted.source)) return; // as at Cloudflare
+    throw new TypeError(`a response with status ${s.status} cannot have a body`);
+  }
   s.source = extracted.source;
   s.stream = extracted.stream;
   if (extracted.type === null) return;
@@ -186,6 +191,11 @@ function flatHeaders(s) {
   return s.headers === null ? s.fixed : internal.headersList(s.headers).flat;
 }
 
+// decodedHeaders is flatHeaders for a body that JavaScript has.
+function decodedHeaders(s) {
+  return s.headers === null ? s.fixed : internal.decodedHeaders(internal.headersList(s.headers));
+}
+
 // contentTypeOf returns the content-type of the state of a Request or Response, or null.
 internal.contentTypeOf = (s) => {
   const headers = s.isResponse ? responseHeaders(s) : internal.requestHeaders(s);
@@ -200,4 +210,4 @@ internal.addInspector((value) => peek(value) !== undefined, (value) => {
 internal.newResponse = (state) => new Response(TOKEN, state);
 internal.peekResponse = (value) => peek(value);
 internal.cloneResponse = (response) => cloneResponse(stateOf(response));
-primordials.ObjectAssign(internal, { ResponseState, flatResponseHeaders: flatHeaders, isNullBodyStatus, responseState: stateOf });
+primordials.ObjectAssign(internal, { ResponseState, decodedResponseHeaders: decodedHeaders, flatResponseHeaders: flatHeaders, isNullBodyStatus, responseState: stateOf });

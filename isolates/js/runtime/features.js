@@ -85,7 +85,7 @@ const table = {
       "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "TextDecoderStream", "TextEncoderStream", "TransformStream",
       "TransformStreamDefaultController", "WritableStream", "WritableStreamDefaultController", "WritableStreamDefaultWriter"],
     names: ["WritableStream", "cancelStream", "fixedLengthOf", "gathered", "isStreamDisturbed", "isStreamLocked", "newFeed",
-      "newTransferredTransform", "proxyStream", "readAll", "readOn", "readableHandle", "readableState", "streamOf", "streamOfBytes", "streams", "takeSource",
+      "newTransferredTransform", "proxyStream", "readAll", "readOn", "readableHandle", "readableState", "streamOf", "streamOfBytes", "streamOfIterable", "streams", "takeSource",
       "teeForClone", "transformSides", "usedStream", "writableHandle", "writableState"],
     tests: ["isReadableStream", "isTransformStream", "isWritableStream"],
   },

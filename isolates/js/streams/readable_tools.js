@@ -4,10 +4,11 @@
 
 const {
   AsyncIteratorPrototype, ObjectCreate, ObjectDefineProperty, ObjectSetPrototypeOf, PromiseReject, PromiseResolve,
-  ReflectApply, SymbolAsyncIterator, SymbolIterator, TypeError,
+  ReflectApply, StringPrototypeToWellFormed, SymbolAsyncIterator, SymbolIterator, TypeError,
 } = primordials;
-const { defineTag, illegalInvocation, isObject, newCapability, readableHandle, resolvedWith, upon } = internal;
+const { copyBytes, defineTag, illegalInvocation, isBufferSource, isObject, newCapability, readableHandle, resolvedWith, upon } = internal;
 const { streams } = internal;
+const { encode } = host;
 const { ReadRequest, controllerClose, controllerEnqueue, newStream, readerRead, releaseReader, streamCancel } = streams;
 
 // ---- async iteration ----
@@ -43,7 +44,8 @@ class AsyncIterator {
     const answer = newCapability();
     const run = () => {
       this.#underWay--;
-      upon(step(), answer.resolve, answer.reject);
+      const promise = step();
+      upon(PromiseResolve(undefined), () => { upon(promise, answer.resolve, answer.reject); }); // as answer.resolve(promise)
     };
     upon(this.#last, run, run);
     return (this.#last = answer.promise);
@@ -52,27 +54,29 @@ class AsyncIterator {
     if (this.#finished) return PromiseResolve({ value: undefined, done: true });
     const reader = this.#reader;
     if (reader.stream === undefined) return PromiseReject(new TypeError("the iterator's lock was released"));
+    const read = newCapability();
     const answer = newCapability();
     this.#underWay++;
     readerRead(reader, new ReadRequest(
-      (value) => {
-        this.#underWay--;
-        answer.resolve({ value, done: false });
-      },
+      (value) => { read.resolve({ __proto__: null, value, done: false }); },
       () => {
-        this.#finish();
-        answer.resolve({ value: undefined, done: true });
+        releaseReader(reader);
+        read.resolve({ __proto__: null, value: undefined, done: true });
       },
       (error) => {
-        this.#finish();
-        answer.reject(error);
+        releaseReader(reader);
+        read.reject(error);
       }));
+    upon(read.promise, ({ value, done }) => { // a microtask after the read, as Web IDL says
+      this.#underWay--;
+      this.#finished = done;
+      answer.resolve({ value, done });
+    }, (error) => {
+      this.#underWay--;
+      this.#finished = true;
+      answer.reject(error);
+    });
     return answer.promise;
-  }
-  #finish() {
-    this.#underWay--;
-    this.#finished = true;
-    releaseReader(this.#reader);
   }
   #return(value) {
     if (this.#finished) return PromiseResolve({ value, done: true });
@@ -124,7 +128,16 @@ internal.setReadableIterator((reader, preventCancel) =>
 
 // ---- ReadableStream.from ----
 
-streams.fromIterable = (iterable) => {
+// streamOfIterable makes the stream of a body that gives its pieces one after the other.
+internal.streamOfIterable = (iterable) => streams.fromIterable(iterable, toPiece);
+
+function toPiece(value) {
+  if (typeof value === "string") return encode(StringPrototypeToWellFormed(value));
+  if (isBufferSource(value)) return copyBytes(value);
+  throw new TypeError(`a body's async iterable gave ${internal.inspectBrief(value)}: it gives strings and bytes`);
+}
+
+streams.fromIterable = (iterable, convert = undefined) => {
   if (iterable === undefined || iterable === null) throw notIterable();
   let method = iterable[SymbolAsyncIterator];
   let sync = false;
@@ -136,7 +149,7 @@ streams.fromIterable = (iterable) => {
   const iterator = ReflectApply(method, iterable, []);
   if (!isObject(iterator)) throw new TypeError("ReadableStream.from: the iterator is not an object");
   const next = iterator.next;
-  const stream = newStream(() => pullNext(stream, iterator, next, sync), (reason) => returnIterator(iterator, reason, sync), 0);
+  const stream = newStream(() => pullNext(stream, iterator, next, sync, convert), (reason) => returnIterator(iterator, reason, sync), 0);
   return readableHandle(stream);
 };
 
@@ -144,11 +157,21 @@ function notIterable() {
   return new TypeError("ReadableStream.from: the argument is not iterable");
 }
 
-async function pullNext(stream, iterator, next, sync) {
+async function pullNext(stream, iterator, next, sync, convert) {
   const step = await resolvedWith(sync ? nextOfSync(iterator, next) : ReflectApply(next, iterator, []));
   if (!isObject(step)) throw notAResult();
   if (step.done) controllerClose(stream.controller);
-  else controllerEnqueue(stream.controller, step.value);
+  else controllerEnqueue(stream.controller, convert === undefined ? step.value : piece(iterator, step.value, convert));
+}
+
+// piece converts a value. An iterator of values that are none is closed.
+function piece(iterator, value, convert) {
+  try {
+    return convert(value);
+  } catch (error) {
+    closeIterator(iterator);
+    throw error;
+  }
 }
 
 // nextOfSync is the next() that ECMAScript makes from the next() of a sync iterator, for code that needs an async

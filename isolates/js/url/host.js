@@ -139,11 +139,10 @@ function withoutIgnored(domain) {
   return domain.length - from + out.length > MOST_ASKED ? "" : out + StringPrototypeSlice(domain, from);
 }
 
-// domainToASCII applies UTS 46 to domains that need it. It only converts plain ASCII without punycode labels to lower
-// case.
+// domainToASCII applies UTS 46 to domains with more than ASCII. It only converts others to lower case, also those with
+// labels that look like punycode (whatwg/url#914).
 function domainToASCII(domain) {
-  const lower = StringPrototypeToLowerCase(domain);
-  if (isASCII(domain) && !StringPrototypeIncludes(lower, "xn--")) return lower;
+  if (isASCII(domain)) return StringPrototypeToLowerCase(domain);
   try {
     return ask(askOps.DOMAIN_TO_ASCII, domain.length > LONG_DOMAIN ? withoutIgnored(domain) : domain);
   } catch {

@@ -145,11 +145,11 @@ const parses = [
   ["http://FA\u1E9E.de/", null, "http://xn--fa-hia.de/"], // Unicode 15.1
   ["http://%C3%BC.de/", null, "http://xn--tda.de/"],
   ["http://\u00ad/", null, null],
-  ["http://xn--/", null, null],
-  ["http://xn--.com/", null, null],
+  ["http://xn--/", null, "http://xn--/"],
+  ["http://xn--.com/", null, "http://xn--.com/"],
   ["http://a.ｘn--。com/", null, null],
-  ["http://xn--xn---epa/", null, null], // xn--é in punycode
-  ["http://xn--a-yoc/", null, null],
+  ["http://xn--xn---epa/", null, "http://xn--xn---epa/"], // xn--é in punycode
+  ["http://xn--a-yoc/", null, "http://xn--a-yoc/"],
   ["http://a\u3164\u180e\u2063b/", null, "http://ab/"],
   ["http://\u3164/", null, null],
   ["http://a.\u00ad/", null, "http://a./"],
