@@ -55,3 +55,35 @@ func TestWebSocketPairs(t *testing.T) {
 		require.JSONEq(t, want, string(o.reply.Body), body)
 	}
 }
+
+// A binary message is what the manifest says, and then what binaryType says.
+func TestBinaryTypeOfWebSockets(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cpu = ample
+	const code = `export default { async fetch() {
+		const [x, y] = new WebSocketPair(), out = [x.binaryType, new WebSocket("ws://x.invalid").binaryType];
+		x.accept(); y.accept();
+		const kind = async () => {
+			const { data } = await new Promise((done) => { y.onmessage = done; x.send(new Uint8Array([7, 8])); });
+			await scheduler.wait(5);
+			out.push(data.constructor.name, ...new Uint8Array(data instanceof Blob ? await data.arrayBuffer() : data));
+		};
+		await kind();
+		y.binaryType = "blob"; await kind();
+		y.binaryType = "arraybuffer"; await kind();
+		y.binaryType = "text"; out.push(y.binaryType);
+		return Response.json(out);
+	} };`
+	for kind, want := range map[workers.BinaryType]string{
+		"":                   `["blob","blob","Blob",7,8,"Blob",7,8,"ArrayBuffer",7,8,"arraybuffer"]`,
+		workers.BinaryBlob:   `["blob","blob","Blob",7,8,"Blob",7,8,"ArrayBuffer",7,8,"arraybuffer"]`,
+		workers.BinaryBuffer: `["arraybuffer","arraybuffer","ArrayBuffer",7,8,"Blob",7,8,"ArrayBuffer",7,8,"arraybuffer"]`,
+	} {
+		w := worker("binary"+string(kind), code)
+		w.Mode, w.BinaryType = workers.Persistent, kind
+		o := b.run(w, fetch("GET", "http://x.test/", ""))
+		require.Nil(t, o.end.Failure)
+		require.JSONEq(t, want, string(o.reply.Body))
+	}
+}

@@ -43,7 +43,7 @@ class Socket {
   buffered = 0; // bytes that send() took and Go has not written
   waiting = 0; // the cost of the messages that Go has not yet reported as written
   protocol = "";
-  binaryType = "blob";
+  binaryType = internal.defaultBinaryType;
   onopen = new HandlerSlot();
   onerror = new HandlerSlot();
   onclose = new HandlerSlot();
