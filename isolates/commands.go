@@ -81,6 +81,9 @@ func (t *thread) applyToRun(r *run, op int, in *v8x.Commands, now time.Time) {
 		reply, bad := r.readReply(in)
 		drained, streamed := in.Bool(), in.Bool()
 		if in.Left() > 0 {
+			reply.StatusText = in.Clip(maxText)
+		}
+		if in.Left() > 0 {
 			if id := in.Number(); bad == nil {
 				bad = t.persistents.callsBetween(r.context).Offer(reply, id, r.attempt.Event)
 			}
