@@ -155,7 +155,8 @@ func TestFeaturesTrustNobody(t *testing.T) {
 		require.NoError(t, err)
 		defer c.Close()
 		var call v8x.Call
-		require.NoError(t, c.Call(call.Reset(js.OpEnv).Strings(nil).Strings(nil).Strings(nil).Bool(false).Bool(false).String("blob").Bytes(),
+		require.NoError(t, c.Call(call.Reset(js.OpEnv).Strings(nil).Strings(nil).Strings(nil).Bool(false).Bool(false).
+			String("blob").Bytes(),
 			nil).Err)
 		state, r := c.Module(v8x.Source{Name: "w.js", Text: tampered + code})
 		require.NoError(t, r.Err)

@@ -112,8 +112,9 @@ func TestBindingOfFiles(t *testing.T) {
 		got := ask(s, w, true, "GET", url)
 		require.Equal(t, want, fmt.Sprint(got.Code, " ", got.Body), url)
 	}
-	for url, want := range map[string]string{"//about": "/about", "///about.html?q": "/about?q", "//": "/", "//api//x.js": "/api/x.js",
-		"/about//": "/about", "//%61bout": "/about", "/about.html?q": "/about?q", "/%61bout": "/about",
+	for url, want := range map[string]string{"//about": "/about", "///about.html?q": "/about?q", "//": "/",
+		"//api//x.js": "/api/x.js",
+		"/about//":    "/about", "//%61bout": "/about", "/about.html?q": "/about?q", "/%61bout": "/about",
 		"/api/%78.js?q": "/api/x.js?q", "/index": "/", "/go": "/there", "/away": "https://else.example/x"} {
 		require.Equal(t, want, ask(s, w, false, "GET", "http://h"+url).Header().Get("Location"), url)
 	}
@@ -177,8 +178,10 @@ func TestHeadersOfAllAnswers(t *testing.T) {
 	require.NoError(t, err)
 	w := siteWorker(workers.Assets{}, "")
 	for request, want := range map[string][]any{
-		"GET /": {200, "yes", ""}, "GET /about.html": {307, "yes", ""}, "GET //about": {307, "yes", ""}, "GET /go": {301, "yes", "yes"},
-		"POST /go": {301, "yes", "yes"}, "GET /away": {302, "yes", ""}, "GET /lost": {404, "yes", ""}, "POST /": {405, "yes", ""},
+		"GET /": {200, "yes", ""}, "GET /about.html": {307, "yes", ""},
+		"GET //about": {307, "yes", ""}, "GET /go": {301, "yes", "yes"},
+		"POST /go": {301, "yes", "yes"}, "GET /away": {302, "yes", ""},
+		"GET /lost": {404, "yes", ""}, "POST /": {405, "yes", ""},
 		"GET /none": {404, "", ""},
 	} {
 		method, path, _ := strings.Cut(request, " ")

@@ -47,7 +47,8 @@ func TestPathsOfPages(t *testing.T) {
 		"/folder", "/folder.html", "/folder/", "/folder/index",
 		"/folder/index.html", "/script.js", "/script.js/", "/script", "/both", "/both/", "/both.html", "/both/index",
 		"/both/index.html", "/FILE", "/nothing", "/nothing/",
-		"/file?x=1", "/file/?x=1", "/a%20b", "/a%20b.html", "/%66ile", "//file", "//", "///file", "/file//", "/folder//", "//folder", "/folder//index", "//script.js", "/script%2ejs", "//nothing",
+		"/file?x=1", "/file/?x=1", "/a%20b", "/a%20b.html", "/%66ile", "//file", "//", "///file", "/file//",
+		"/folder//", "//folder", "/folder//index", "//script.js", "/script%2ejs", "//nothing",
 		"//%66ile.html?x=1", "/a//b",
 	})
 	require.NoError(t, err)
