@@ -51,8 +51,6 @@ type SocketConn interface {
 	WriteControl(kind int, data []byte, deadline time.Time) error
 	SetReadLimit(bytes int64)
 	SetWriteDeadline(t time.Time) error
-	// SetCloseHandler says what happens when a close frame has come, before NextReader returns it.
-	SetCloseHandler(h func(code int, reason string) error)
 	Close() error
 }
 

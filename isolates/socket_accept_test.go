@@ -178,7 +178,7 @@ func TestWebSocketsOfClients(t *testing.T) {
 
 	// The client ends one connection, the worker the other.
 	require.NoError(t, one.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(4000, "bye")))
-	closes(t, one, 4000, "bye")
+	closes(t, one, 4000, "")
 	reads(t, two, "left,4000,bye,true")
 	three := u.dial(t)
 	says(t, two, "close:enough")
@@ -453,7 +453,6 @@ func (faulty) NextReader() (int, io.Reader, error)       { panic("a fault") }
 func (faulty) SetWriteDeadline(time.Time) error          { return nil }
 func (faulty) WriteMessage(int, []byte) error            { return nil }
 func (faulty) WriteControl(int, []byte, time.Time) error { return nil }
-func (faulty) SetCloseHandler(func(int, string) error)   {}
 func (faulty) Close() error                              { return nil }
 
 // A panic while a WebSocket is served leaves nothing of it with the worker, which learns that it ended.

@@ -116,10 +116,6 @@ func (s *socket) serve(ctx context.Context, conn events.SocketConn) {
 		s.c.cancel()
 	})()
 	s.conn = conn
-	conn.SetCloseHandler(func(code int, reason string) error { // the client learns that its own words came
-		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(time.Second))
-		return nil
-	})
 	end := s.failed(errFault)
 	defer func() { // also after a panic
 		s.dropAll()
