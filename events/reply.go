@@ -15,7 +15,9 @@ import (
 type Reply struct {
 	Status  int      // fetch: 200 to 599, or 101
 	Headers []string // fetch: name, value, name, value …
-	Body    []byte
+	// StatusText is what the handler gave with the status. Only callers in this process get it.
+	StatusText string
+	Body       []byte
 
 	// Dropped is the number of bytes of a body that is larger than any message. It was not kept, and Body is empty.
 	Dropped int

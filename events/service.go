@@ -35,6 +35,7 @@ type ServiceCall struct {
 	// Method is the method of the entrypoint that is called; "" = it answers a request. The event's body has the
 	// arguments, as V8 serialized them.
 	Method string
+	CF     string // cf of the request as JSON; "" = it has none
 
 	callers []string // the workers that wait for the reply, the first one first
 	tree    *ServiceTree

@@ -79,23 +79,7 @@ func (t *thread) applyAfterEnd(r *run, op int, in *v8x.Commands, now time.Time) 
 func (t *thread) applyToRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	switch op {
 	case js.CmdReply:
-		reply, bad := r.readReply(in)
-		drained, streamed := in.Bool(), in.Bool()
-		if in.Left() > 0 {
-			if id := in.Number(); bad == nil {
-				bad = t.persistents.callsBetween(r.context).Offer(reply, id, r.attempt.Event)
-			}
-		}
-		switch {
-		case bad == nil && streamed:
-			r.beginBody(t, reply, now)
-		case bad == nil:
-			r.reply(reply, drained, now)
-		default:
-			if r.failure = bad; drained {
-				r.finish()
-			}
-		}
+		r.takeReply(in, now)
 	case js.CmdBody:
 		r.takeBody(t, in)
 	case js.CmdPipe:
@@ -140,6 +124,30 @@ func (t *thread) applyToRun(r *run, op int, in *v8x.Commands, now time.Time) {
 // maxText is how many bytes of a line of output, or of a failure, are read. A failure keeps less, and a line is
 // shorter.
 const maxText = 64 << 10
+
+// takeReply carries out a command with a response, or with the head of one.
+func (r *run) takeReply(in *v8x.Commands, now time.Time) {
+	reply, bad := r.readReply(in)
+	drained, streamed := in.Bool(), in.Bool()
+	if in.Left() > 0 {
+		reply.StatusText = in.Clip(maxText)
+	}
+	if in.Left() > 0 {
+		if id := in.Number(); bad == nil {
+			bad = r.thread.persistents.callsBetween(r.context).Offer(reply, id, r.attempt.Event)
+		}
+	}
+	switch {
+	case bad == nil && streamed:
+		r.beginBody(r.thread, reply, now)
+	case bad == nil:
+		r.reply(reply, drained, now)
+	default:
+		if r.failure = bad; drained {
+			r.finish()
+		}
+	}
+}
 
 // readReply reads the head and the body of a response. bad is not nil if its headers are too many or too long.
 func (r *run) readReply(in *v8x.Commands) (reply *events.Reply, bad *events.Failure) {

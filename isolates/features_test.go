@@ -77,10 +77,11 @@ func TestGlobalsOfFeatures(t *testing.T) {
 		`const all = { ...globalThis }; typeof all.fetch + Object.entries(globalThis).length`:                                                               "",
 		`new CompressionStream("gzip") instanceof CompressionStream && new TransformStream() instanceof TransformStream`:                                    "true",
 		`typeof crypto.DigestStream + (crypto.DigestStream === crypto.DigestStream) + Object.keys(Object.getPrototypeOf(crypto)).includes("DigestStream")`:  "functiontruetrue",
-		`performance = 5; performance`:                                                                        "5",
-		`caches === caches && caches.constructor === CacheStorage`:                                            "true",
-		`typeof ReadableStream.prototype.getReader + (new Response("a").body.constructor === ReadableStream)`: "functiontrue",
-		`structuredClone(new Blob(["x"])).constructor === Blob`:                                               "true",
+		`performance = 5; performance`:                             "5",
+		`caches === caches && caches.constructor === CacheStorage`: "true",
+		`const old = caches; globalThis.caches = new Proxy(old, { get: (o, k) => (k === "mine" ? 7 : Reflect.get(o, k)) }); caches.mine + typeof caches.default.match + (caches.default === old.default)`: "7functiontrue",
+		`typeof ReadableStream.prototype.getReader + (new Response("a").body.constructor === ReadableStream)`:                                                                                             "functiontrue",
+		`structuredClone(new Blob(["x"])).constructor === Blob`: "true",
 		nearTheEnd("void ReadableStream") + `return new ReadableStream({ start(c) { c.enqueue(1); c.close() } }).getReader().read().then((r) => typeof r.value + (failed > 0))`: "numbertrue",
 		nearTheEnd("structuredClone(new Date(0))") + `return structuredClone({ a: 1 }).a + (failed > 0)`:                                                                        "2",
 		nearTheEnd("void crypto.subtle") + `return crypto.subtle.digest("SHA-256", new Uint8Array(1)).then((d) => d.byteLength)`:                                                "32",
@@ -154,7 +155,8 @@ func TestFeaturesTrustNobody(t *testing.T) {
 		require.NoError(t, err)
 		defer c.Close()
 		var call v8x.Call
-		require.NoError(t, c.Call(call.Reset(js.OpEnv).Strings(nil).Strings(nil).Strings(nil).Bool(false).Bool(false).Bytes(),
+		require.NoError(t, c.Call(call.Reset(js.OpEnv).Strings(nil).Strings(nil).Strings(nil).Bool(false).Bool(false).
+			String("blob").Bytes(),
 			nil).Err)
 		state, r := c.Module(v8x.Source{Name: "w.js", Text: tampered + code})
 		require.NoError(t, r.Err)

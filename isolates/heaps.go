@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -198,7 +199,8 @@ func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) 
 	h.counters.notify(ContextMade, jc, "")
 	h.measure(iso, time.Now(), 0)
 	h.grown = true
-	bindings.Encode(h.call.Reset(js.OpEnv), w, secrets).Bool(iso.mode == workers.Persistent).Bool(h.pool.checks)
+	bindings.Encode(h.call.Reset(js.OpEnv), w, secrets).Bool(iso.mode == workers.Persistent).Bool(h.pool.checks).
+		String(string(cmp.Or(w.BinaryType, workers.BinaryBlob)))
 	if r := jc.v8.Call(h.call.Bytes(), nil); r.Err != nil {
 		h.dropContext(jc)
 		return nil, fmt.Errorf("isolates: env: %w", r.Err)

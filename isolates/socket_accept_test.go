@@ -201,11 +201,11 @@ func TestWebSocketsThatAreRefused(t *testing.T) {
 		pair + "server.accept(); return new Response('x', { status: 101, webSocket: client })": "cannot have a body",
 		pair + "server.accept(); return new Response(null, { status: 101, webSocket: {} })":    "the webSocket is not a WebSocket",
 		"return new Response(null, { status: 101 })":                                           "the status 101 is not within 200 to 599",
-		pair + "server.accept(); server.accept()":                                              "this end was accepted or closed already",
-		pair + "server.accept(); client.accept()":                                              "its other end was accepted",
-		pair + "server.close(); server.accept()":                                               "was accepted or closed already",
-		pair + "server.send('x')":                                                              "the connection is not open yet",
-		"const s = new WebSocket('ws://x.test'); s.accept()":                                   "only an end of a WebSocketPair",
+		pair + "server.close()":   "accept() this end of the WebSocketPair before",
+		pair + "server.send('x')": "accept() this end of the WebSocketPair before",
+		pair + "server.accept(); client.accept(); return new Response(null, { status: 101, webSocket: client })": "was accepted: give the other end of the pair",
+		"WebSocketPair.prototype[Symbol.iterator].call({})":                                                      "Illegal invocation",
+		"const s = new WebSocket('ws://x.test'); s.accept()":                                                     "only an end of a WebSocketPair",
 		"WebSocketPair()": "cannot be invoked without 'new'",
 		pair + "server.accept(); const r = new Response(null, { status: 101, webSocket: client }); r.clone()":     "a Response with a webSocket cannot be cloned",
 		pair + "server.accept(); globalThis.r = new Response(null, { status: 101, webSocket: client }); return r": "the request did not ask for one",
@@ -397,33 +397,50 @@ func TestWebSocketClientsThatBreakTheRules(t *testing.T) {
 	require.Equal(t, "1 2", u.ask(t))
 }
 
-// Ends that no client gets are closed, and their number is bounded.
+// Ends that no client gets cost what other objects cost.
 func TestWebSocketsWithoutClients(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cpu, b.keeps = ample, true
-	w := worker("hoards", `let closed = 0, opened = [];
-		export default { fetch(request) {
-			const n = +new URL(request.url).pathname.slice(1);
-			for (let i = 0; i < n; i++) {
+	w := worker("hoards", `const opened = [];
+		export default { fetch() {
+			for (let i = 0; i < 2000; i++) {
 				const [, server] = Object.values(new WebSocketPair());
-				server.addEventListener("close", () => closed++);
 				server.accept();
 				server.send("x".repeat(100));
 				opened.push(server);
 			}
-			return new Response(closed + " " + opened.filter((s) => s.readyState === WebSocket.OPEN).length);
+			return new Response(opened.filter((s) => s.readyState === WebSocket.OPEN).length);
 		} };`)
 	w.Mode = workers.Persistent
 	w.Limits.CPU = workers.Millis(10 * time.Second)
-	ask := func(n int) string {
-		o := b.run(w, fetch("GET", fmt.Sprint("http://x.test/", n), ""))
-		require.Nil(t, o.end.Failure)
-		return string(o.reply.Body)
+	o := b.run(w, fetch("GET", "http://x.test/", ""))
+	require.Nil(t, o.end.Failure)
+	require.Equal(t, "2000", string(o.reply.Body))
+	require.Less(t, b.pool.holdings.of("acme"), int64(hostcalls.AcceptedBytes))
+}
+
+// A context has at most 1000 WebSockets of clients.
+func TestWebSocketsOfTooManyClients(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cpu = ample
+	w := worker("crowd", chat)
+	w.Mode = workers.Persistent
+	w.Limits.CPU = workers.Millis(10 * time.Second)
+	upgrade := func() *outcome {
+		e := fetch("GET", "http://x.test/", "")
+		e.Upgrade, e.HTTPHeaders = true, []string{"upgrade", "websocket"}
+		o := b.start(w, e)
+		<-o.ended
+		return o
 	}
-	require.Equal(t, "0 700", ask(700))
-	require.Equal(t, "0 1400", ask(700))
-	require.Eventually(t, func() bool { return ask(0) == "400 1000" }, patience, time.Millisecond)
+	for range 1000 {
+		o := upgrade()
+		require.Nil(t, o.end.Failure)
+		defer o.reply.Socket.Serve(t.Context(), nil)
+	}
+	require.Contains(t, upgrade().end.Failure.Message, "the webSocket of the Response is closed")
 	require.Contains(t, strings.Join(b.lines(), "\n"), "too many WebSockets of clients: at most 1000 per context may be open")
 	require.Less(t, b.pool.holdings.of("acme"), int64(1000*(hostcalls.AcceptedBytes+1024)))
 }

@@ -204,8 +204,8 @@ func encodeFetch(c *v8x.Call, r *run) (body []byte) {
 			c.Number(-1)
 		}
 	}
-	if s := e.Service; s != nil && s.Entrypoint != "" {
-		c.String(s.Entrypoint)
+	if s := e.Service; s != nil {
+		c.Strings([]string{s.Entrypoint, s.CF})
 	}
 	return body
 }

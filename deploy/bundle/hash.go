@@ -45,6 +45,8 @@ type hashed struct {
 	Assets      *workers.Assets `json:",omitempty"`
 	Batch       *workers.Batch  `json:",omitempty"`
 	Trace       *workers.Trace  `json:",omitempty"`
+
+	BinaryType workers.BinaryType `json:",omitempty"`
 }
 
 type hashedBindings struct {
@@ -91,5 +93,6 @@ func canonical(s workers.Spec) ([]byte, error) {
 	return json.Marshal(hashed{
 		s.Mode.OrDefault(), hashedOf(s.Bindings), s.Limits, s.Retries, s.Lifetime, s.OnDead, s.Idempotent, s.Schedules,
 		slices.Sorted(slices.Values(s.Secrets)), s.Concurrency, s.HTTP, s.Assets, s.Batch, s.Trace,
+		s.BinaryType,
 	})
 }

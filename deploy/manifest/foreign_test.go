@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -273,4 +274,29 @@ queue = "jobs"
 	require.Equal(t, workers.Spec{Batch: &workers.Batch{}, Retries: workers.Retries{MaxAttempts: 4}}, m.Spec)
 	b := m.Batch.OrDefault()
 	require.Equal(t, []any{10, ms(5000)}, []any{b.MaxSize, *b.MaxWait})
+}
+
+func TestWranglerCompatibilityOfSockets(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]workers.BinaryType{
+		`{}`:                                   "",
+		`{"compatibility_date": "2026-03-16"}`: workers.BinaryBuffer,
+		`{"compatibility_date": "2022-01-01"}`: workers.BinaryBuffer,
+		`{"compatibility_date": "2026-03-17"}`: "",
+		`{"compatibility_date": "2025-01-01", "compatibility_flags": ["nodejs_compat", "websocket_standard_binary_type"]}`: "",
+		`{"compatibility_flags": ["no_websocket_standard_binary_type"], "compatibility_date": "2026-07-01"}`:               workers.BinaryBuffer,
+	} {
+		m, err := manifest.Parse(manifest.WranglerJSON, "m", []byte(text), nil)
+		require.NoError(t, err, text)
+		require.Equal(t, want, m.BinaryType, text)
+		require.Equal(t, want == "" && text != "{}", slices.Contains(m.Ignored, "compatibility_date"), text)
+	}
+	for _, text := range []string{`{"compatibility_date": "soon"}`, `{"compatibility_date": 2026}`,
+		`{"compatibility_date": "2026-13-01"}`} {
+		_, err := manifest.Parse(manifest.WranglerJSON, "m", []byte(text), nil)
+		require.ErrorContains(t, err, `it is a date like "2026-03-17"`, text)
+	}
+	m, err := manifest.Parse(manifest.JSON, "m", []byte(`{"binaryType": "text"}`), nil)
+	require.NoError(t, err)
+	require.ErrorContains(t, m.Check(m.Spec), `binaryType is "text": it is "blob" or "arraybuffer"`)
 }

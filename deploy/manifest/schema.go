@@ -33,6 +33,8 @@ func allowed(path string) []string {
 	switch path {
 	case "mode":
 		return texts(workers.Modes[:])
+	case "binaryType":
+		return texts(workers.BinaryTypes[:])
 	case "http.delivery":
 		return texts(workers.Deliveries[:])
 	case "http.log.level":

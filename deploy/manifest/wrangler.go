@@ -71,6 +71,9 @@ func (m *Manifest) fromWrangler(root *node) error {
 	m.d.other = m.wranglerKey
 	var w wrangler
 	m.d.json, m.d.scalars = map[string]string{}, true
+	if err := m.wranglerSockets(root); err != nil {
+		return err
+	}
 	if err := m.d.value("", root, reflect.ValueOf(&w).Elem()); err != nil {
 		return err
 	}
@@ -222,6 +225,9 @@ func cloudflareCron(cron string) error {
 // wranglerKey is called for each key of wrangler that Pinwheel does not keep.
 func (m *Manifest) wranglerKey(full string, k member) (bool, error) {
 	key := elementIndex.ReplaceAllString(full, "[]")
+	if key == compatibilityDate && m.BinaryType != "" {
+		return true, nil
+	}
 	if _, ok := wranglerIgnored[key]; ok {
 		m.Ignored = append(m.Ignored, full)
 		return true, nil

@@ -28,8 +28,10 @@ type Spec struct {
 	Concurrency int `json:"concurrency,omitempty"`
 	// Batch bounds the batches of a queue handler; nil = the defaults.
 	Batch *Batch `json:"batch,omitempty"`
-	HTTP  *HTTP  `json:"http,omitempty"`  // nil = as all workers do
-	Trace *Trace `json:"trace,omitempty"` // nil = no server learns of traces
+	// BinaryType is the binaryType that new WebSockets have; "" = BinaryBlob.
+	BinaryType BinaryType `json:"binaryType,omitempty"`
+	HTTP       *HTTP      `json:"http,omitempty"`  // nil = as all workers do
+	Trace      *Trace     `json:"trace,omitempty"` // nil = no server learns of traces
 	// Assets are files that answer HTTP requests; nil = none.
 	Assets *Assets `json:"assets,omitempty"`
 }
@@ -46,6 +48,7 @@ func (s Spec) Validate() error {
 	checks := []func() error{
 		s.Bindings.Validate, s.Limits.Validate, s.Retries.Validate, s.Lifetime.Validate, s.validateSchedules,
 		s.validateSecrets, s.validateHTTP, s.Trace.validate, s.Assets.validate, s.validateFilesBinding, s.Mode.Validate,
+		s.BinaryType.validate,
 	}
 	if s.Batch != nil {
 		checks = append(checks, s.Batch.Validate)
@@ -145,6 +148,25 @@ func (m Mode) Validate() error {
 		names[i] = string(known)
 	}
 	return fmt.Errorf("mode %q: it is one of %s", m, strings.Join(names, ", "))
+}
+
+// BinaryType is what a WebSocket makes of a binary message, until its own binaryType says otherwise.
+type BinaryType string
+
+// The types. The standard's is BinaryBlob; Cloudflare's was BinaryBuffer until 2026-03-17.
+const (
+	BinaryBlob   BinaryType = "blob"
+	BinaryBuffer BinaryType = "arraybuffer"
+)
+
+// BinaryTypes are all types, the default first.
+var BinaryTypes = [...]BinaryType{BinaryBlob, BinaryBuffer}
+
+func (b BinaryType) validate() error {
+	if b == "" || slices.Contains(BinaryTypes[:], b) {
+		return nil
+	}
+	return fmt.Errorf("binaryType is %q: it is %q or %q", b, BinaryBlob, BinaryBuffer)
 }
 
 // Batch bounds the batches that a queue handler gets. Zero and nil fields mean the default.

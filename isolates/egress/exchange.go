@@ -22,6 +22,7 @@ type Request struct {
 	Body        []byte               // all of it, or nil
 	Length      int64                // of the body that Open reads, in bytes; -1 = not known
 	Open        func() io.ReadCloser // reads the body from its beginning, where Body is nil and Length is not 0
+	Bare        bool                 // with just these Headers: none is added for servers, and Host is one of them
 }
 
 // Receiver takes a response. The goroutine of Connections.Exchange or Serve calls its methods in this order: Redirect;
@@ -107,7 +108,7 @@ func httpRequest(ctx context.Context, q *Request) (*http.Request, error) {
 	}
 	for i := 0; i+1 < len(q.Headers); i += 2 {
 		name := sentName(q.Headers[i])
-		if name != "Host" {
+		if name != "Host" || q.Bare {
 			hr.Header[name] = append(hr.Header[name], HeaderBytes(q.Headers[i+1]))
 		}
 	}
@@ -115,7 +116,9 @@ func httpRequest(ctx context.Context, q *Request) (*http.Request, error) {
 		password, _ := user.Password()
 		hr.SetBasicAuth(user.Username(), password)
 	}
-	addDefaults(hr.Header)
+	if !q.Bare {
+		addDefaults(hr.Header)
+	}
 	return hr, nil
 }
 

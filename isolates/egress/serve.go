@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -18,6 +19,12 @@ func Serve(ctx context.Context, q Request, to Receiver, f func(http.ResponseWrit
 		return err
 	}
 	return l.Respond(func(w http.ResponseWriter) error { return f(w, l.Request) })
+}
+
+// Head is an http.ResponseWriter of Serve. It takes what headers do not say, before WriteHeader.
+type Head interface {
+	// SetHead takes the status text, "" = that of the status, and the length of the body, -1 = it is not known.
+	SetHead(text string, length int64)
 }
 
 // Local is a request that is answered in this process. Its response may begin later, in another goroutine.
@@ -47,7 +54,7 @@ func NewLocal(ctx context.Context, q Request, to Receiver) (*Local, error) {
 // chunkBytes and that body, or a redirect.
 func (l *Local) Respond(f func(http.ResponseWriter) error) error {
 	defer l.Close()
-	w := &served{ctx: l.Request.Context(), q: &l.q, to: l.to, header: http.Header{}}
+	w := &served{ctx: l.Request.Context(), q: &l.q, to: l.to, header: http.Header{}, length: -1}
 	if err := f(w); err != nil {
 		return err
 	}
@@ -61,27 +68,33 @@ func (l *Local) Close() {
 	}
 }
 
-// served is the http.ResponseWriter of Serve.
+// served is the http.ResponseWriter and the Head of Serve.
 type served struct {
 	ctx    context.Context //nolint:containedctx // of the request
 	q      *Request
 	to     Receiver
 	header http.Header
 	buffer []byte
-	status int   // 0 = no head yet
-	held   bool  // the head is not passed yet: the body may come with it
-	left   int64 // bytes of the body that are still to come; -1 = not known
-	over   bool  // the response is not passed on: it is a redirect, or err says why
+	text   string // "" = that of the status
+	length int64  // of the body, if no header says it; -1 = not known
+	status int    // 0 = no head yet
+	held   bool   // the head is not passed yet: the body may come with it
+	left   int64  // bytes of the body that are still to come; -1 = not known
+	over   bool   // the response is not passed on: it is a redirect, or err says why
 	err    error
 }
 
 func (w *served) Header() http.Header { return w.header }
 
+func (w *served) SetHead(text string, length int64) { w.text, w.length = text, length }
+
+func (w *served) statusText() string { return cmp.Or(w.text, http.StatusText(w.status)) }
+
 func (w *served) WriteHeader(status int) {
 	if w.status != 0 {
 		return
 	}
-	w.status, w.left = status, -1
+	w.status, w.left = status, w.length
 	if n, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64); err == nil && w.hasBody() {
 		w.left = n
 	}
@@ -96,14 +109,14 @@ func (w *served) WriteHeader(status int) {
 func (w *served) Flush() {
 	if w.WriteHeader(http.StatusOK); w.held {
 		w.held = false
-		w.to.Head(w.status, http.StatusText(w.status), flat(w.header), false)
+		w.to.Head(w.status, w.statusText(), flat(w.header), false)
 	}
 }
 
 // whole passes a response of which nothing was passed yet. One message to the thread costs much less than three.
 func (w *served) whole(body []byte) {
 	w.held, w.over = false, true
-	w.to.Whole(w.status, http.StatusText(w.status), flat(w.header), body)
+	w.to.Whole(w.status, w.statusText(), flat(w.header), body)
 }
 
 func (w *served) hasBody() bool {

@@ -201,6 +201,7 @@ type call struct {
 	// capacity 1; another chunk may come. true = the thread has not taken the last one: it goes to the sink of tap
 	taken chan bool
 	tap   pipe.Tap // where its response goes
+	cf    string   // of a request to a service
 	ended func()   // called when the exchange is over; nil = nothing is to be done
 	grown int      // bytes held for its chunks, besides callBytes; for the exchange's goroutine
 	coded bool     // its response comes in a content coding

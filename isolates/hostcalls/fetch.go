@@ -67,6 +67,9 @@ func (f *fetches) begin(r *Calls, in *v8x.Commands) {
 	if source := in.Number(); source >= 0 { // no JavaScript reads its body
 		q.Open = r.pipeUpload(source, q.Headers)
 	}
+	if in.Left() > 0 {
+		c.cf = in.Text()
+	}
 	c.start = func() {
 		if !unqueue() { // the call is cancelled
 			return

@@ -81,6 +81,7 @@ func (r *Calls) serviceOver() {
 // fetchService begins a request to a service. Nothing waits for a short response, so that takes no goroutine.
 func (r *Calls) fetchService(ctx context.Context, to response, q egress.Request, name string, size int,
 	over func(error)) error {
+	q.Bare = true
 	local, err := egress.NewLocal(ctx, q, to)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (r *Calls) fetchService(ctx context.Context, to response, q egress.Request,
 	if err != nil {
 		return err
 	}
-	to.c.span = span
+	s.CF, to.c.span = to.c.cf, span
 	to.c.ended = r.serviceOver
 	x := to.r.process.Services.Fetch(local.Request, q.Body, s)
 	unwatch := context.AfterFunc(ctx, func() {

@@ -115,7 +115,7 @@ func WarmUp(c *v8x.Context, show func(v8x.Result)) {
 	var call v8x.Call
 	turn := func(call *v8x.Call, body []byte) { show(c.Call(call.Bytes(), body)) }
 	turn(call.Reset(OpEnv).Strings([]string{"NAME", "value"}).Strings([]string{"FLAGS", "{}"}).
-		Strings([]string{"queues", "JOBS", "jobs"}).Bool(false).Bool(false), nil)
+		Strings([]string{"queues", "JOBS", "jobs"}).Bool(false).Bool(false).String("blob"), nil)
 	_, loaded := c.Module(v8x.Source{Name: "warmup.js", Text: warmupWorker})
 	show(loaded)
 	headers := []string{"content-type", "application/json", "accept", "*/*"}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
 )
 
 const (
@@ -40,6 +41,9 @@ func (s *Services) Fetch(r *http.Request, whole []byte, c *lifecycle.ServiceCall
 		for _, v := range values {
 			e.HTTPHeaders = append(e.HTTPHeaders, name, v)
 		}
+	}
+	if r.ContentLength > 0 && r.Header.Get("Content-Length") == "" {
+		e.HTTPHeaders = append(e.HTTPHeaders, "Content-Length", strconv.FormatInt(r.ContentLength, 10))
 	}
 	switch {
 	case whole != nil:
@@ -120,10 +124,14 @@ func write(ctx context.Context, rw http.ResponseWriter, r *http.Request, reply *
 		name := http.CanonicalHeaderKey(reply.Headers[i])
 		h[name] = append(h[name], reply.Headers[i+1])
 	}
+	length := int64(-1)
+	if reply.Stream == nil && r.Method != http.MethodHead {
+		length = int64(len(reply.Body))
+	}
+	if head, ok := rw.(egress.Head); ok { // the response has only the headers that the worker gave it
+		head.SetHead(reply.StatusText, length)
+	}
 	if reply.Stream == nil {
-		if r.Method != http.MethodHead {
-			h["Content-Length"] = []string{strconv.Itoa(len(reply.Body))}
-		}
 		rw.WriteHeader(reply.Status)
 		_, err := rw.Write(reply.Body)
 		return err

@@ -50,6 +50,9 @@ func (s *Site) serveBinding(rw http.ResponseWriter, r *http.Request, follows boo
 		return err
 	}
 	if !ok && !reads {
+		if err := s.Mark(r.Context(), path, rw.Header()); err != nil {
+			return err
+		}
 		rw.Header()["Allow"] = []string{"GET, HEAD"}
 		text(rw, http.StatusMethodNotAllowed, "a file has the methods GET and HEAD")
 		return nil
@@ -58,6 +61,9 @@ func (s *Site) serveBinding(rw http.ResponseWriter, r *http.Request, follows boo
 		a, ok = s.NotFound(path)
 	}
 	if !ok {
+		if err := s.Mark(r.Context(), path, rw.Header()); err != nil {
+			return err
+		}
 		text(rw, http.StatusNotFound, "there is no file at this path")
 		return nil
 	}

@@ -106,13 +106,15 @@ func TestBindingOfFiles(t *testing.T) {
 		"http://any.example/": "200 home", "http://any.example": "200 home", "https://other.example:1/about?x=1": "200 about",
 		"http://h/api/x.js": "200 x",
 		"http://h/nowhere":  "404 lost", "http://h/%2e%2e/about": "404 lost", "http://h/x/..%2fabout": "404 lost",
-		"http://h/%2fabout": "404 lost", "http://h//about": "404 lost",
+		"http://h/%2fabout": "404 lost", "http://h//nowhere": "404 lost",
 		"http://h/..%5cabout": "404 lost", "http://h/empty": "200 ", "http://h/big.bin": "200 " + big,
 	} {
 		got := ask(s, w, true, "GET", url)
 		require.Equal(t, want, fmt.Sprint(got.Code, " ", got.Body), url)
 	}
-	for url, want := range map[string]string{"/about.html?q": "/about?q", "/%61bout": "/about",
+	for url, want := range map[string]string{"//about": "/about", "///about.html?q": "/about?q", "//": "/",
+		"//api//x.js": "/api/x.js",
+		"/about//":    "/about", "//%61bout": "/about", "/about.html?q": "/about?q", "/%61bout": "/about",
 		"/api/%78.js?q": "/api/x.js?q", "/index": "/", "/go": "/there", "/away": "https://else.example/x"} {
 		require.Equal(t, want, ask(s, w, false, "GET", "http://h"+url).Header().Get("Location"), url)
 	}
@@ -161,4 +163,31 @@ func TestBindingBelowAPrefix(t *testing.T) {
 	}
 	require.Equal(t, "<head></head>", ask(s, siteWorker(workers.Assets{}, ""), false, "GET", "http://h/",
 		"X-Forwarded-Prefix", "/x").Body.String())
+}
+
+// What _headers says of a path is on redirects and refusals too.
+func TestHeadersOfAllAnswers(t *testing.T) {
+	t.Parallel()
+	s := newMemoryFiles(t, map[string]string{"/index.html": "home", "/about.html": "about"})
+	s.list.Headers = []assets.HeaderRule{{Path: "/*", Set: [][2]string{{"X-All", "yes"}, {"Location", "/evil"}}},
+		{Path: "/go", Set: [][2]string{{"X-Go", "yes"}}},
+		{Path: "/none", Set: [][2]string{{"Content-Type", "a/b"}}, Remove: []string{"X-All"}}}
+	encoded, _, err := s.list.Encode()
+	require.NoError(t, err)
+	s.list, err = assets.Decode(encoded)
+	require.NoError(t, err)
+	w := siteWorker(workers.Assets{}, "")
+	for request, want := range map[string][]any{
+		"GET /": {200, "yes", ""}, "GET /about.html": {307, "yes", ""},
+		"GET //about": {307, "yes", ""}, "GET /go": {301, "yes", "yes"},
+		"POST /go": {301, "yes", "yes"}, "GET /away": {302, "yes", ""},
+		"GET /lost": {404, "yes", ""}, "POST /": {405, "yes", ""},
+		"GET /none": {404, "", ""},
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		got := ask(s, w, false, method, "http://h"+path)
+		require.Equal(t, want, []any{got.Code, got.Header().Get("X-All"), got.Header().Get("X-Go")}, request)
+	}
+	require.Equal(t, "/there", ask(s, w, false, "GET", "http://h/go").Header().Get("Location"))
+	require.Equal(t, "text/plain; charset=utf-8", ask(s, w, false, "GET", "http://h/none").Header().Get("Content-Type"))
 }

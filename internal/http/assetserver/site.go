@@ -94,15 +94,19 @@ func (s *Site) find(path workers.Path, query string) (a Answer, ok bool) {
 		file := s.list.At(workers.NewPath(to))
 		return Answer{Status: status, file: file, path: path}, file != ""
 	default:
-		return s.redirect(to, status), true
+		return s.redirect(path, to, status), true
 	}
 	f, ok := s.list.Find(path, s.worker.Assets.HTML)
-	if f.Redirect != "" {
-		return Answer{Location: s.Prefix + (&url.URL{Path: f.Redirect}).EscapedPath() + query,
-			Status: http.StatusTemporaryRedirect}, true
+	at := path
+	if !ok && strings.Contains(path.URL(), "//") { // an empty segment is none of a file
+		at = workers.NewPath(oneSlash(path.URL()))
+		f, ok = s.list.Find(at, s.worker.Assets.HTML)
 	}
-	if ok && path.URL() != path.Canonical() { // a handler that compares texts guards the one address that answers
-		return Answer{Location: s.Prefix + path.Canonical() + query, Status: http.StatusTemporaryRedirect}, true
+	if f.Redirect != "" {
+		return s.canonical(path, (&url.URL{Path: f.Redirect}).EscapedPath()+query), true
+	}
+	if ok && path.URL() != at.Canonical() { // a handler that compares texts guards the one address that answers
+		return s.canonical(path, at.Canonical()+query), true
 	}
 	return Answer{Status: http.StatusOK, file: f.File, path: path}, ok
 }
@@ -115,16 +119,35 @@ func (s *Site) Moved(ctx context.Context, path workers.Path, query string) (a An
 	}
 	err = s.files.Turn(ctx, s.worker.Owner, func() {
 		to, status := s.list.Location(path, query)
-		a, ok = s.redirect(to, status), status != 0 && status != http.StatusOK
+		a, ok = s.redirect(path, to, status), status != 0 && status != http.StatusOK
 	})
 	return a, ok && err == nil, err
 }
 
-func (s *Site) redirect(to string, status int) Answer {
+func (s *Site) redirect(path workers.Path, to string, status int) Answer {
 	if strings.HasPrefix(to, "/") {
 		to = s.Prefix + to
 	}
-	return Answer{Location: to, Status: status}
+	return Answer{Location: to, Status: status, path: path}
+}
+
+// canonical leads from path to the one way to write it.
+func (s *Site) canonical(path workers.Path, to string) Answer {
+	return Answer{Location: s.Prefix + to, Status: http.StatusTemporaryRedirect, path: path}
+}
+
+// oneSlash makes one slash of several.
+func oneSlash(path string) string {
+	for strings.Contains(path, "//") {
+		path = strings.ReplaceAll(path, "//", "/")
+	}
+	return path
+}
+
+// Mark sets the headers that _headers says of a path. They are on all that answers for files: files, redirects, and
+// that there is no file. The error is that of ctx.
+func (s *Site) Mark(ctx context.Context, path workers.Path, h http.Header) error {
+	return s.files.Turn(ctx, s.worker.Owner, func() { s.list.Mark(path, h) })
 }
 
 // NotFound is the page that answers where there is no file. ok is false if there is none.

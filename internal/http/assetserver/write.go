@@ -31,6 +31,9 @@ const mustRevalidate = "public, max-age=0, must-revalidate"
 func (s *Site) Write(w http.ResponseWriter, r *http.Request, a Answer, m Memory) error {
 	h := w.Header()
 	if a.Location != "" {
+		if err := s.Mark(r.Context(), a.path, h); err != nil {
+			return err
+		}
 		h["Location"] = []string{a.Location}
 		h["Content-Length"] = []string{"0"}
 		w.WriteHeader(a.Status)
@@ -62,7 +65,7 @@ func (s *Site) Write(w http.ResponseWriter, r *http.Request, a Answer, m Memory)
 	if stored.Gzip+stored.Brotli > 0 && !s.Plain {
 		h[headerVary] = []string{strings.TrimPrefix(strings.Join(append(h[headerVary], "Accept-Encoding"), ", "), ", ")}
 	}
-	if err := s.files.Turn(r.Context(), s.worker.Owner, func() { s.list.Mark(a.path, h) }); err != nil {
+	if err := s.Mark(r.Context(), a.path, h); err != nil {
 		return err
 	}
 	if e != assets.Plain {

@@ -57,7 +57,7 @@ func (x *exchange) answer() bool {
 		x.unreadable(err)
 		return true
 	case ok && guarded(w, found.Addresses()):
-		return noneAnswers(x, runs)
+		return noneAnswers(x, site, runs)
 	case ok:
 		if x.version = w.Version; !withheld(x, found.Addresses()) {
 			x.file(site, found)
@@ -82,9 +82,18 @@ func (x *exchange) moved(site *assetserver.Site, runs bool) bool {
 	case runs:
 		return false
 	default:
-		x.onlyRead()
+		x.marked(site, x.onlyRead)
 	}
 	return true
+}
+
+// marked refuses a request with the headers that _headers says of its path.
+func (x *exchange) marked(site *assetserver.Site, refuse func()) {
+	if err := site.Mark(x.r.Context(), x.path, x.w.Header()); err != nil {
+		x.unreadable(err)
+		return
+	}
+	refuse()
 }
 
 func (x *exchange) onlyRead() {
@@ -102,7 +111,7 @@ func missing(x *exchange, site *assetserver.Site, runs bool) bool {
 	}
 	page, ok := site.NotFound(x.path)
 	if !ok || guarded(w, page.Addresses()) {
-		return noneAnswers(x, runs)
+		return noneAnswers(x, site, runs)
 	}
 	x.version = w.Version
 	x.file(site, page)
@@ -110,10 +119,10 @@ func missing(x *exchange, site *assetserver.Site, runs bool) bool {
 }
 
 // noneAnswers is for a request that no file may answer: the handler does, or nothing.
-func noneAnswers(x *exchange, runs bool) bool {
+func noneAnswers(x *exchange, site *assetserver.Site, runs bool) bool {
 	if !runs {
 		x.version = x.service.worker.Version
-		x.refuse(noFile)
+		x.marked(site, func() { x.refuse(noFile) })
 	}
 	return !runs
 }

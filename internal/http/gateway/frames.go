@@ -54,21 +54,25 @@ func newFrames(c net.Conn) *frames {
 // attend is called when c reads from f.
 func (f *frames) attend(c *websocket.Conn) {
 	f.conn = c
-	answer := c.CloseHandler()
 	c.SetCloseHandler(func(code int, text string) error {
 		if f.stub { // the library takes it for one without a code
 			f.say(websocket.CloseProtocolError)
 			return errStub
 		}
-		return answer(code, text)
+		f.close(code, text) // the client gets its own words back
+		return nil
 	})
 }
 
 // say tells the client why the connection ends.
 func (f *frames) say(code int) {
 	if f.conn != nil {
-		_ = f.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second))
+		f.close(code, "")
 	}
+}
+
+func (f *frames) close(code int, text string) {
+	_ = f.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(time.Second))
 }
 
 // Read implements net.Conn.

@@ -122,6 +122,17 @@ func TestCloseFrameOfOneByte(t *testing.T) {
 	}
 }
 
+// A client that closes gets its own code and reason back.
+func TestClientThatClosesGetsItsReason(t *testing.T) {
+	t.Parallel()
+	c := openSockets(t, mirror)()
+	require.NoError(t, c.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(4000, "bye")))
+	_, _, err := c.ReadMessage()
+	var closed *websocket.CloseError
+	require.ErrorAs(t, err, &closed)
+	require.Equal(t, websocket.CloseError{Code: 4000, Text: "bye"}, *closed)
+}
+
 // A fault while a WebSocket is served ends the WebSocket, and not the process. Its owner has the place back.
 func TestPanicEndsOneWebSocket(t *testing.T) {
 	t.Parallel()

@@ -49,7 +49,7 @@ func FuzzRequest(f *testing.F) {
 				switch name, value := e.HTTPHeaders[i], e.HTTPHeaders[i+1]; name {
 				case headerEventID:
 					require.Equal(t, e.ID, value)
-				case headerClient, headerForwardedFor:
+				case headerClient, headerConnectingIP, headerForwardedFor:
 					require.Equal(t, "192.0.2.7", value)
 				case "Connection", "Transfer-Encoding", "Upgrade", "Forwarded":
 					t.Errorf("%s: %s", name, value)

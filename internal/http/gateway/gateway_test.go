@@ -182,7 +182,7 @@ func TestRequestBecomesEvent(t *testing.T) {
 	_, addr := open(t, domain, s.handle)
 	list := raw(t, addr, "POST /a%2Fb?x=1&y HTTP/1.1\r\nHost: hello--acme.w.test\r\nContent-Length: 5\r\nX-One: 1\r\nX-One: 2\r\n"+
 		"Connection: close, X-Hop\r\nX-Hop: no\r\nKeep-Alive: no\r\nTe: no\r\nUpgrade: no\r\nProxy-Authorization: no\r\n"+
-		"Event-Id: mine\r\nX-Real-Ip: 1.2.3.4\r\nX-Forwarded-For: 1.2.3.4\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\nForwarded: for=1.2.3.4\r\nX-Forwarded-Prefix: /x\r\n"+
+		"Event-Id: mine\r\nX-Real-Ip: 1.2.3.4\r\nCF-Connecting-IP: 1.2.3.4\r\nX-Forwarded-For: 1.2.3.4\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\nForwarded: for=1.2.3.4\r\nX-Forwarded-Prefix: /x\r\n"+
 		"Version-Key: ada\r\n\r\nhello", 1)
 	require.Len(t, list, 1)
 	r := list[0]
@@ -205,7 +205,7 @@ func TestRequestBecomesEvent(t *testing.T) {
 		"Host": {"hello--acme.w.test"}, "Content-Length": {"5"}, "X-One": {"1", "2"}, "Version-Key": {"ada"},
 		"Event-Id":        {e.ID},
 		"X-Forwarded-For": {"127.0.0.1"}, "X-Forwarded-Host": {"hello--acme.w.test"}, "X-Forwarded-Proto": {"http"},
-		"X-Real-Ip": {"127.0.0.1"},
+		"X-Real-Ip": {"127.0.0.1"}, "Cf-Connecting-Ip": {"127.0.0.1"},
 	}, headers)
 }
 

@@ -19,13 +19,14 @@ const (
 	headerForwardedProto  = "X-Forwarded-Proto"
 	headerForwardedPrefix = "X-Forwarded-Prefix"
 	headerClient          = "X-Real-Ip"
+	headerConnectingIP    = "Cf-Connecting-Ip" // the same: what code for Cloudflare reads
 )
 
 // ours are headers of a request that a client cannot set: the gateway does.
 var ours = map[string]bool{
 	headerEventID: true, headerForwardedFor: true, headerForwardedHost: true, headerForwardedProto: true,
 	headerForwardedPrefix: true,
-	headerClient:          true, "Forwarded": true,
+	headerClient:          true, headerConnectingIP: true, "Forwarded": true,
 }
 
 // hopByHop are headers between two hops (RFC 9110 §7.6.1). Neither workers nor clients get those of the other side.
@@ -74,7 +75,7 @@ func (g *Gateway) eventOf(r *http.Request, t target) *lifecycle.Delivery {
 		Deadline: now.Add(g.cfg.Wait), Request: events.Request{Method: r.Method}},
 		Runs: events.Runs{Attempt: 1}}
 	named := hopsNamed(r.Header)
-	list := make([]string, 0, 2*len(r.Header)+12)
+	list := make([]string, 0, 2*len(r.Header)+14)
 	for name, values := range r.Header {
 		if hopByHop[name] || ours[name] || named[name] {
 			continue
@@ -89,7 +90,7 @@ func (g *Gateway) eventOf(r *http.Request, t target) *lifecycle.Delivery {
 		}
 	}
 	list = append(list, "Host", r.Host, headerEventID, e.ID, headerForwardedFor, c.chain, headerForwardedHost, r.Host,
-		headerForwardedProto, c.scheme, headerClient, c.address.String())
+		headerForwardedProto, c.scheme, headerClient, c.address.String(), headerConnectingIP, c.address.String())
 	e.HTTPHeaders = list
 	return e
 }

@@ -28,14 +28,13 @@ const (
 	onlyText   = "of what has no clone, its text is passed on"
 	noStubs    = "there are no stubs: arguments and results are cloned"
 	thrown     = "what a method throws is passed on whole"
-	structured = "it is cloned as by structuredClone"
+	structured = "an object without a prototype is data: Object.groupBy and RegExp's groups make such"
 )
 
 var serviceDifferences = differences{
 	"TRACE":                               "the Fetch standard forbids TRACE",
 	"URL with a password":                 "the Fetch standard forbids it",
 	"bare fetch":                          "it is the TypeError of fetch",
-	"cf":                                  "request.cf describes the connection, and a caller sets nothing of it",
 	"ctx.exports":                         noEntry,
 	"ctx.exports plain":                   noEntry,
 	"ctx.exports same":                    noEntry,
@@ -75,8 +74,6 @@ var serviceDifferences = differences{
 	"prototype value as property":         noStubs,
 	"redirect 301 of POST":                "the Fetch standard removes the header with the body",
 	"redirect 303 of POST":                "the Fetch standard removes the header with the body",
-	"redirect manual":                     "the type of a response that was fetched is basic",
-	"response members":                    "the type of a response that was fetched is basic",
 	"returns Headers":                     noStubs,
 	"returns ReadableStream":              noStubs,
 	"returns Request":                     noStubs,
@@ -87,7 +84,6 @@ var serviceDifferences = differences{
 	"returns class":                       noStubs,
 	"returns function":                    noStubs,
 	"returns function inside":             noStubs,
-	"returns instance of a class":         structured,
 	"returns null prototype":              structured,
 	"returns proxy":                       noStubs,
 	"set":                                 "a binding is frozen",
@@ -102,11 +98,9 @@ var serviceDifferences = differences{
 	"takes class":                         noStubs,
 	"takes function":                      noStubs,
 	"takes function inside":               noStubs,
-	"takes instance of a class":           structured,
 	"takes null prototype":                structured,
 	"takes proxy":                         noStubs,
 	"takes thenable":                      noStubs,
-	"text":                                "a reply has no status text",
 }
 
 // Bindings answer as those of Cloudflare's workerd do, call by call.

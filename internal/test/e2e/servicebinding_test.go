@@ -107,7 +107,7 @@ func TestServiceBinding(t *testing.T) {
 		["TypeError", "The RPC receiver does not implement the method \"nothing\".", null, null, true],
 		true,
 		["DataCloneError", "a function could not be cloned.", 25, null, null],
-		["DataCloneError", "Headers {} could not be cloned", 25, null, null],
+		["DataCloneError", "Could not serialize object of type \"Headers\". This type does not support serialization.", 25, null, null],
 		"n",
 		["TypeError", "The RPC receiver does not implement the method \"own\".", null, null, true],
 		["TypeError", "the name of a method is empty", null, null, null],

@@ -108,11 +108,12 @@ function clone(value, transfer) {
   return out;
 }
 
-// sending answers the questions of host.serialize and host.deserialize. No platform object goes to another context.
+// sending answers the questions of host.serialize and host.deserialize. An object whose prototype is another than that
+// of {} is refused, as in workerd: its methods would be lost.
 function sending(question, about) {
   if (question === ERROR) return dataCloneError(withoutSource(about));
-  if (internal.isPlatformObject(about)) throw dataCloneError(`${internal.inspectBrief(about)} could not be cloned`);
-  return false;
+  const type = internal.inspectParts.className(about) || "Object";
+  throw dataCloneError(`Could not serialize object of type "${type}". This type does not support serialization.`);
 }
 
 // serialize returns the bytes of a value that goes to another context, and deserialize the value of bytes that serialize

@@ -27,13 +27,14 @@ function loaded(namespace) {
 
 // prepare is the first call into a context. None of our limits bounds shared memory or WebAssembly. V8 adds them to a
 // context that it makes from a snapshot, so they cannot be removed earlier.
-function prepare(texts, json, bindings, concurrent, checked) {
+function prepare(texts, json, bindings, concurrent, checked, binaryType) {
   primordials.takeLate();
   internal.startFeatures();
   ReflectDeleteProperty(globalThis, "SharedArrayBuffer");
   ReflectDeleteProperty(globalThis, "Atomics");
   ReflectDeleteProperty(globalThis, "WebAssembly");
   internal.buildEnv(texts, json, bindings);
+  internal.settings.binaryType = binaryType;
   if (concurrent) internal.runConcurrently();
   if (checked) internal.checkModule();
 }
@@ -68,7 +69,7 @@ function act(op, a, b, c, d, e, f, g, h) {
     case SOCKET_MESSAGE: return internal.socketMessage(a, b, c);
     case SOCKET_SENT: return internal.socketSent(a, b, c);
     case SOCKET_CLOSED: return internal.socketClosed(a, b, c, d, e);
-    case ENV: return prepare(a, b, c, d, e);
+    case ENV: return prepare(a, b, c, d, e, f);
     case BUILTIN: return internal.builtinExports();
     case MODULE: return loaded(a);
     case UNHANDLED: return internal.unhandled(a, b);

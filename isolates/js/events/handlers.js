@@ -3,7 +3,7 @@
 "use strict";
 
 const {
-  Error, JSONStringify, List, ObjectDefineProperty, ObjectPrototypeHasOwnProperty, ReflectApply, ReflectGetOwnPropertyDescriptor, ReflectHas,
+  Error, JSONParse, JSONStringify, List, ObjectDefineProperty, ObjectPrototypeHasOwnProperty, ReflectApply, ReflectGetOwnPropertyDescriptor, ReflectHas,
   StringPrototypeToLowerCase, TypeError, globalThis, lengthOf, sealedProto,
 } = primordials;
 const {
@@ -205,7 +205,9 @@ function reply(run, s, body) {
   if (run.answered || run.over) return;
   const drained = run.waiting === 0;
   try {
-    send(REPLY, run.id, s.status, internal.decodedResponseHeaders(s), body, drained);
+    const headers = internal.decodedResponseHeaders(s);
+    if (s.statusText === "") send(REPLY, run.id, s.status, headers, body, drained);
+    else send(REPLY, run.id, s.status, headers, body, drained, false, s.statusText);
   } catch (error) {
     failWith(run, error);
     return;
@@ -218,7 +220,7 @@ function replySocket(run, s) {
   try {
     const id = internal.giveSocket(s.webSocket);
     internal.speakFor(run);
-    send(REPLY, run.id, s.status, internal.flatResponseHeaders(s), null, run.waiting === 0, false, id);
+    send(REPLY, run.id, s.status, internal.flatResponseHeaders(s), null, run.waiting === 0, false, s.statusText, id);
   } catch (error) {
     failWith(run, error);
     return;
@@ -248,7 +250,7 @@ function replyInChunks(run, s, stream) {
     source = internal.takeSource(stream, run);
     if (source === null) sender = internal.newSender(run, stream, () => settleWait(run));
     const headers = source === null ? internal.decodedResponseHeaders(s) : internal.flatResponseHeaders(s);
-    send(REPLY, run.id, s.status, length < 0 ? headers : withLength(headers, length), null, false, true);
+    send(REPLY, run.id, s.status, length < 0 ? headers : withLength(headers, length), null, false, true, s.statusText);
   } catch (error) {
     failWith(run, error);
     return;
@@ -447,7 +449,7 @@ function answerOther(run, request) {
   else listen(run, internal.newFetchEvent(run, request), "fetch");
 }
 
-internal.startFetch = (id, method, url, headers, body, credit, length, entrypoint) => {
+internal.startFetch = (id, method, url, headers, body, credit, length, service) => {
   internal.startIn(internal.begin(id, handlerBits.fetch), (run) => {
     const request = internal.newEventRequest(method, url, headers, body);
     if (credit !== undefined) {
@@ -455,7 +457,8 @@ internal.startFetch = (id, method, url, headers, body, credit, length, entrypoin
       run.credit = credit;
       if (length !== null) pullParts(run, request, length);
     }
-    if (entrypoint !== undefined) answerEntrypoint(run, request, entrypoint);
+    if (service !== undefined) internal.setCf(request, service[1] === "" ? undefined : JSONParse(service[1]));
+    if (service !== undefined && service[0] !== "") answerEntrypoint(run, request, service[0]);
     else if (handlers.routes === null || !answerRoute(run, request)) answerOther(run, request);
   });
 };

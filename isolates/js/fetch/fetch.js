@@ -5,7 +5,7 @@
 "use strict";
 
 const {
-  Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet,
+  JSONStringify, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet,
   PromiseReject, PromiseResolve,
   StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeStartsWith, TypeError, sealedProto,
 } = primordials;
@@ -25,6 +25,7 @@ class Fetch {
   spelled; // a Map from names to their spelling in the request, or null
   mode; // the redirect mode
   through; // the Through that answers; null = the network
+  cf; // of the request, as JSON; "" = it has none, or nobody is told
   referrer;
   redirects = 0; // the number of followed redirects
   answer; // the capability of fetch()'s promise, null once settled
@@ -37,6 +38,7 @@ class Fetch {
   constructor(id, url, s, through) {
     this.id = id;
     this.through = through;
+    this.cf = isService(this) && s.cf !== undefined ? JSONStringify(s.cf) ?? "" : "";
     this.url = url;
     this.record = internal.parseURL(url, null);
     this.method = s.method;
@@ -58,6 +60,11 @@ class Fetch {
   }
 }
 sealedProto(Fetch);
+
+// isService reports whether another worker answers: the request and the response arrive there as they were made.
+function isService(f) {
+  return f.through !== null && f.through.kind === "services";
+}
 
 const fetches = new Map();
 
@@ -115,7 +122,7 @@ function transmit(f) {
     send(FETCH, f.id, f.method, f.url, headers, upload === null ? null : upload.inline(), f.mode,
       upload === null ? 0 : upload.length(), f.redirects > 0,
       f.through === null ? "" : f.through.kind, f.through === null ? "" : f.through.name,
-      upload === null ? -1 : upload.source);
+      upload === null ? -1 : upload.source, f.cf);
   } catch (error) {
     f.sent = false;
     fail(f, error);
@@ -209,7 +216,7 @@ internal.fetchWhole = (id, status, statusText, headers, bytes) => {
 
 function newState(f, status, statusText, headers) {
   const s = new ResponseState(status, null, null);
-  s.type = "basic";
+  s.type = isService(f) ? "default" : "basic";
   s.statusText = statusText;
   s.url = withoutFragment(f.url);
   s.redirected = f.redirects > 0;

@@ -349,6 +349,9 @@ internal.newEventRequest = (method, url, headers, body) => {
   s.cf = NO_CF;
   return new Request(TOKEN, s);
 };
+// setCf says what another worker sent with the request.
+internal.setCf = (request, cf) => { stateOf(request).cf = cf; };
+
 internal.bodyMimeType = (s) => {
   const type = internal.contentTypeOf(s);
   const mime = type === null ? null : internal.extractMimeType(type);

@@ -1,11 +1,12 @@
 // fetch/websocket.js is WebSocket of the WebSockets standard, and WebSocketPair of Cloudflare. Go opens the connection,
-// makes frames and checks messages. A socket belongs to the event that made it and ends with that event. Of a pair, one
-// end goes to the client with the Response. The other one belongs to the context.
+// makes frames and checks messages. A socket belongs to the event that made it and ends with that event. The ends of a
+// pair belong to the context. What one sends waits for the other, until that is accepted too or goes to a client with a
+// Response.
 
 "use strict";
 
 const {
-  Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, ObjectDefineProperty, Set, SetPrototypeAdd, SetPrototypeHas,
+  ArrayPrototypeValues, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, ObjectDefineProperty, Queue, Set, SetPrototypeAdd, SetPrototypeHas,
   StringPrototypeCharCodeAt, StringPrototypeIncludes, StringPrototypeToLowerCase, SymbolIterator, TypeError,
   TypedArrayPrototypeGetBuffer, Uint8Array, lengthOf, sealedProto,
 } = primordials;
@@ -32,13 +33,17 @@ class Socket {
   id = internal.nextRequestId();
   home;
   run; // the run it belongs to, for forgetIn
-  other = null; // the other end of its pair
-  given = false; // whether the other end is used, or this one went with a Response
+  isEnd = false; // of a pair
+  other = null; // the other end of its pair, until a client has that
+  accepted = false;
+  given = false; // whether a client has it
+  inbox = null; // what the other end sent and this one has not received
+  pumping = false; // whether a task will deliver the next of the inbox
   state = CONNECTING;
   buffered = 0; // bytes that send() took and Go has not written
   waiting = 0; // the cost of the messages that Go has not yet reported as written
   protocol = "";
-  binaryType = "blob";
+  binaryType = internal.settings.binaryType;
   onopen = new HandlerSlot();
   onerror = new HandlerSlot();
   onclose = new HandlerSlot();
@@ -57,7 +62,8 @@ class Socket {
   // giveUp is "fail the WebSocket connection". Go reports when it is closed.
   giveUp() {
     this.state = CLOSING;
-    this.command(SOCKET_END, 0, "", true);
+    if (this.other === null) this.command(SOCKET_END, 0, "", true);
+    else pass(this, new Close(1006, "", false));
   }
   // dispatch fires an event in the frame of the code that made the socket.
   dispatch(event) {
@@ -65,6 +71,29 @@ class Socket {
   }
 }
 sealedProto(Socket);
+
+// Message and Close are what one end of a pair sends to the other.
+class Message {
+  bytes;
+  isText;
+  constructor(bytes, isText) {
+    this.bytes = bytes;
+    this.isText = isText;
+  }
+}
+sealedProto(Message);
+
+class Close {
+  code; // 0 = none was given
+  reason;
+  wasClean;
+  constructor(code, reason, wasClean) {
+    this.code = code;
+    this.reason = reason;
+    this.wasClean = wasClean;
+  }
+}
+sealedProto(Close);
 
 const sockets = new Map();
 
@@ -130,6 +159,10 @@ function transmit(s, bytes, text) {
     s.giveUp();
     return;
   }
+  if (s.other !== null) {
+    pass(s, new Message(new Uint8Array(bytes), text));
+    return;
+  }
   try {
     s.command(SOCKET_SEND, text, bytes);
   } catch {
@@ -179,15 +212,18 @@ class WebSocket extends EventTarget {
     const s = socketOf(this);
     const status = code === undefined ? 0 : toUnsignedShort(code, "clamp");
     const text = reason === undefined ? "" : toUSVString(reason);
-    if (code !== undefined && status !== 1000 && (status < 3000 || status > 4999)) {
-      throw new DOMException(`WebSocket.close: the code is ${status}: it is 1000, or 3000 to 4999`, "InvalidAccessError");
+    if (code !== undefined && !isCloseCode(s, status)) {
+      const allowed = s.isEnd ? "1000 to 4999, except 1004, 1005, 1006 and 1015" : "1000, or 3000 to 4999";
+      throw new DOMException(`WebSocket.close: the code is ${status}: it is ${allowed}`, "InvalidAccessError");
     }
     if (lengthOf(encode(text)) > MAX_REASON) throw syntaxError(`WebSocket.close: the reason is longer than ${MAX_REASON} bytes`);
-    if (s.state === CONNECTING && s.other !== null) s.state = CLOSED;
-    else if (s.state === CONNECTING) s.giveUp();
+    requireAccepted(s, "close");
+    if (s.state === CONNECTING) s.giveUp();
     else if (s.state === OPEN) {
       s.state = CLOSING;
-      s.command(SOCKET_END, status === 0 && text !== "" ? 1000 : status, text, false);
+      const sent = status === 0 && text !== "" ? 1000 : status;
+      if (s.other === null) s.command(SOCKET_END, sent, text, false);
+      else pass(s, new Close(sent, text, true));
     }
   }
   get onmessage() { return socketOf(this).onmessage.value; }
@@ -203,6 +239,7 @@ class WebSocket extends EventTarget {
     requireArguments(arguments.length, 1, "WebSocket.send");
     const text = !internal.isBlob(data) && !isBufferSource(data);
     const bytes = text ? encode(toUSVString(data)) : internal.isBlob(data) ? internal.blobView(data) : liveBytes(data);
+    requireAccepted(s, "send");
     if (s.state === CONNECTING) throw new DOMException("WebSocket.send: the connection is not open yet", "InvalidStateError");
     s.buffered += lengthOf(bytes);
     if (s.state === OPEN) transmit(s, bytes, text);
@@ -220,44 +257,102 @@ class Background {
 sealedProto(Background);
 
 class WebSocketPair {
+  #ends;
   constructor() {
     if (!internal.isConcurrent()) {
       throw new TypeError("new WebSocketPair: sockets outlive their event only in mode persistent: say \"mode\": \"persistent\" in the manifest");
     }
     const home = new Background();
+    this.#ends = [new WebSocket(TOKEN, home), new WebSocket(TOKEN, home)];
     for (let i = 0; i < 2; i++) {
-      const value = new WebSocket(TOKEN, home);
-      ObjectDefineProperty(this, i, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+      const s = socketOf(this.#ends[i]);
+      s.isEnd = true;
+      s.state = OPEN;
+      s.inbox = new Queue();
+      s.other = socketOf(this.#ends[1 - i]);
+      ObjectDefineProperty(this, i, { __proto__: null, value: this.#ends[i], writable: true, enumerable: true, configurable: true });
     }
-    const first = socketOf(this[0]);
-    const second = socketOf(this[1]);
-    first.other = second;
-    second.other = first;
+  }
+  [SymbolIterator]() {
+    if (!isObject(this) || !(#ends in this)) throw illegalInvocation("WebSocketPair");
+    return ArrayPrototypeValues(this.#ends);
   }
 }
 defineInterface(WebSocketPair, "WebSocketPair");
 
-// accept makes an end of a pair that of the worker. What it sends waits until the client has the other end.
+// accept makes an end of a pair that of the worker. A second time it does nothing, as in workerd.
 function accept(s) {
-  if (s.other === null) throw new TypeError("WebSocket.accept: only an end of a WebSocketPair can be accepted");
-  if (s.given || s.state !== CONNECTING) {
-    throw new TypeError("WebSocket.accept: this end was accepted or closed already, or its other end was accepted");
-  }
-  s.other.given = true;
-  s.state = OPEN;
-  s.command(SOCKET_ACCEPT);
-  MapPrototypeSet(sockets, s.id, s);
+  if (!s.isEnd) throw new TypeError("WebSocket.accept: only an end of a WebSocketPair can be accepted");
+  if (s.given) throw new TypeError("WebSocket.accept: a client has this end");
+  if (s.accepted) return;
+  s.accepted = true;
+  pump(s);
 }
 
-// giveSocket returns the id of the worker's end for a Response that gives the other end to the client.
+function requireAccepted(s, method) {
+  if (s.isEnd && !s.accepted) throw new TypeError(`WebSocket.${method}: accept() this end of the WebSocketPair before`);
+}
+
+// isCloseCode reports whether close() takes a code. A server says more than the client that the standard knows.
+function isCloseCode(s, code) {
+  if (!s.isEnd) return code === 1000 || code >= 3000 && code <= 4999;
+  return code >= 1000 && code <= 4999 && code !== 1004 && code !== 1005 && code !== 1006 && code !== 1015;
+}
+
+// pass sends a Message or a Close to the other end of the pair.
+function pass(s, what) {
+  s.other.inbox.push(what);
+  pump(s.other);
+}
+
+// pump makes a task that delivers the next of the inbox.
+function pump(s) {
+  if (!s.accepted || s.pumping || s.inbox.length === 0) return;
+  s.pumping = true;
+  internal.startTimerFor(s.run, s.home.frame, 0, () => {
+    s.pumping = false;
+    const what = s.inbox.shift();
+    pump(s);
+    deliver(s, what);
+  });
+}
+
+function deliver(s, what) {
+  const { other } = s;
+  if (what instanceof Message) {
+    const { bytes, isText } = what;
+    wrote(other, lengthOf(bytes), 1);
+    receive(s, !isText, bytes);
+    return;
+  }
+  const { code, reason, wasClean } = what;
+  if (s.state === OPEN) pass(s, what); // the other end is closed when this one knows it
+  if (s.state !== CLOSED) closed(s, code === 0 ? 1005 : code, reason, wasClean, !wasClean);
+}
+
+// giveSocket returns the id of the worker's end for a Response that gives the other end to the client. What the worker
+// sent until now goes there.
 internal.giveSocket = (value) => {
-  const s = socketOf(value);
-  if (s.other === null || s.other.state === CONNECTING) {
+  const given = socketOf(value);
+  if (given.given) throw new TypeError("the webSocket of the Response was given to a client already");
+  const s = given.other;
+  if (s === null || !s.accepted) {
     throw new TypeError("the webSocket of the Response is no end of a WebSocketPair whose other end was accepted");
   }
-  if (s.other.other === null) throw new TypeError("the webSocket of the Response was given to a client already");
-  s.other.other = null;
-  return s.other.id;
+  if (given.accepted) throw new TypeError("the webSocket of the Response was accepted: give the other end of the pair to the client");
+  given.given = true;
+  s.other = null;
+  MapPrototypeSet(sockets, s.id, s);
+  s.command(SOCKET_ACCEPT);
+  try {
+    for (let what = given.inbox.shift(); what !== undefined; what = given.inbox.shift()) {
+      if (what instanceof Message) s.command(SOCKET_SEND, what.isText, what.bytes);
+      else s.command(SOCKET_END, what.wasClean ? what.code : 0, what.reason, !what.wasClean);
+    }
+  } catch {
+    s.giveUp(); // more than the limit of one turn
+  }
+  return s.id;
 };
 
 // ---- messages from Go ----
@@ -272,13 +367,17 @@ internal.socketOpened = (id, protocol) => {
 
 internal.socketMessage = (id, binary, bytes) => {
   const s = MapPrototypeGet(sockets, id);
-  if (s === undefined || s.state !== OPEN) return;
+  if (s !== undefined) receive(s, binary, bytes);
+};
+
+function receive(s, binary, bytes) {
+  if (s.state !== OPEN) return;
   let data;
   if (!binary) data = decode(bytes, false);
   else if (s.binaryType === "blob") data = internal.newBlob(bytes, "");
   else data = wholeBuffer(bytes);
   s.dispatch(internal.newMessageEvent("message", data, s.origin, "", []));
-};
+}
 
 function wholeBuffer(bytes) {
   const buffer = TypedArrayPrototypeGetBuffer(bytes);
@@ -288,20 +387,27 @@ function wholeBuffer(bytes) {
 
 internal.socketSent = (id, bytes, count) => {
   const s = MapPrototypeGet(sockets, id);
-  if (s === undefined) return;
+  if (s !== undefined) wrote(s, bytes, count);
+};
+
+function wrote(s, bytes, count) {
   s.buffered -= bytes;
   s.waiting -= bytes + count * MESSAGE;
-};
+}
 
 internal.socketClosed = (id, code, reason, wasClean, failed) => {
   const s = MapPrototypeGet(sockets, id);
   if (s === undefined) return;
   MapPrototypeDelete(sockets, id);
+  closed(s, code, reason, wasClean, failed);
+};
+
+function closed(s, code, reason, wasClean, failed) {
   s.state = CLOSED;
   if (failed) s.dispatch(new Event("error"));
   s.dispatch(new CloseEvent("close",
     { __proto__: null, bubbles: false, cancelable: false, composed: false, code, reason, wasClean }));
-};
+}
 
 internal.onForget((run) => { internal.forgetIn(sockets, run); });
 

@@ -25,7 +25,7 @@ const table = {
   base64: { operations: ["atob", "btoa"], names: ["fromBase64url", "fromForgivingBase64", "toBase64url"] },
   batch: { names: ["newBatch", "newMessageBatch", "readFailures"] },
   blob_url: { names: ["blobOf", "blobResponse", "createBlobURL", "revokeBlobURL"] },
-  "bindings/caches": { interfaces: ["Cache", "CacheStorage"], attributes: ["caches"], names: ["caches"] },
+  "bindings/caches": { interfaces: ["Cache", "CacheStorage"], replaceable: ["caches"], names: ["caches"] },
   "bindings/queues": { names: ["queued"] },
   "bindings/services": { names: ["encodeResult", "newExport", "remoteError"] },
   clone: {

@@ -57,3 +57,6 @@ internal.decisions = { __proto__: null, UNDECIDED: 0, ACKED: 1, AGAIN: 2, FAILED
 // TOKEN is the first argument of some constructors. With it, only the runtime can construct objects that handler code
 // cannot construct, or can construct only in the longer public way.
 internal.TOKEN = Object.freeze({ __proto__: null });
+
+// settings are those of the worker, which come with its env.
+internal.settings = { __proto__: null, binaryType: "blob" };

@@ -70,7 +70,7 @@ statics("Promise", Promise, ["reject", "resolve"], true);
 
 methods("Object", Object.prototype, ["hasOwnProperty", "propertyIsEnumerable", "toString"]);
 methods("Function", Function.prototype, ["toString"]);
-methods("Array", Array.prototype, ["indexOf", "join", "sort"]);
+methods("Array", Array.prototype, ["indexOf", "join", "sort", "values"]);
 methods("ArrayBuffer", ArrayBuffer.prototype, ["transfer"],
   ["byteLength", "detached", "maxByteLength", "resizable"]);
 methods("DataView", DataView.prototype, ["getUint8", "setUint8"], ["buffer", "byteLength", "byteOffset"]);

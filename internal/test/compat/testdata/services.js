@@ -92,6 +92,9 @@ async function answer(request, env, ctx) {
     case "clone": { const c = request.clone(); return new Response(await request.text() + await c.text()); }
     case "signal": return Response.json([request.signal instanceof AbortSignal, request.signal.aborted]);
     case "cf": return Response.json([typeof request.cf, request.cf?.a ?? null]);
+    case "arrived": return Response.json([[...request.headers], request.cf ?? "none"]);
+    case "odd": return new Response("odd", { status: 299, statusText: "Quite Fine", headers: { "Content-Length": "3" } });
+    case "moved": return new Response(null, { status: 302, statusText: "Over There", headers: { Location: "/text" } });
   }
   return new Response("no such path", { status: 404 });
 }
@@ -177,10 +180,19 @@ const cases = {
   "forbidden headers": async ({ SELF }) => (await SELF.fetch("http://x/echo", { headers: { Host: "other", "Content-Length": "5", Connection: "close", "Transfer-Encoding": "chunked" } })).status,
   "CF headers": ({ SELF }) => json(SELF.fetch("http://x/echo", { headers: { "X-Forwarded-For": "1.2.3.4", "X-Real-IP": "5.6.7.8" } })),
   "cf": ({ SELF }) => json(SELF.fetch("http://x/cf", { cf: { a: 1 } })),
+  "cf of a Request": ({ SELF }) => json(SELF.fetch(new Request("http://x/arrived", { cf: { a: { b: [1, null] } } }))),
+  "cf that is cyclic": ({ SELF }) => fails((async () => SELF.fetch("http://x/arrived", { cf: cyclic() }))()),
+  "no headers": ({ SELF }) => json(SELF.fetch("http://x/arrived")),
+  "all headers": ({ SELF }) => json(SELF.fetch("http://x/arrived", { headers: { Host: "other.test", "User-Agent": "me", Accept: "a/b", "CF-Connecting-IP": "1.2.3.4", "X-Forwarded-For": "1.2.3.4", Origin: "http://o" } })),
+  "length of a body": ({ SELF }) => json(SELF.fetch("http://x/arrived", { method: "POST", body: "hello" })),
+  "length of a large body": ({ SELF }) => json(SELF.fetch("http://x/arrived", { method: "PUT", body: new Uint8Array(100_000) })),
   "called signal": ({ SELF }) => json(SELF.fetch("http://x/signal")),
 
   // ---- responses ----
   "text": async ({ SELF }) => { const r = await SELF.fetch("http://x/text"); return [r.status, r.statusText, r.ok, r.headers.get("content-type"), r.headers.getSetCookie(), r.headers.get("x-twice"), r.headers.get("x-latin"), await r.text()]; },
+  "response as made": async ({ SELF }) => { const all = []; for (const path of ["odd", "json", "text", "status/404", "status/204", "stream", "clone"]) { const r = await SELF.fetch("http://x/" + path); all.push([r.status, r.statusText, r.type, [...r.headers]]); } return all; },
+  "redirect as made": async ({ SELF }) => { const r = await SELF.fetch("http://x/moved", { redirect: "manual" }); return [r.status, r.statusText, r.type, [...r.headers]]; },
+  "response of a response": async ({ SELF }) => { const r = await SELF.fetch("http://x/odd"); const c = new Response(r.body, r); return [c.status, c.statusText, [...c.headers], r.clone().statusText]; },
   "response members": async ({ SELF }) => { const r = await SELF.fetch("http://x/text"); return [r.url, r.redirected, r.type, r.bodyUsed, r instanceof Response, r.webSocket === null]; },
   "response headers are immutable": async ({ SELF }) => { const r = await SELF.fetch("http://x/text"); r.headers.set("a", "b"); },
   "204": async ({ SELF }) => { const r = await SELF.fetch("http://x/status/204"); return [r.status, r.body === null, r.headers.get("x-a"), await r.text()]; },
