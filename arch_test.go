@@ -297,7 +297,7 @@ var house = map[string]room{
 		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec"},
 	},
 	// Service calls: events of this process that workers send to others of their owner.
-	"internal/env/services": {rooms: []string{"events", "events/lifecycle", "internal/lib/eventid"},
+	"internal/env/services": {rooms: []string{"events", "events/lifecycle", "internal/lib/eventid", "isolates/egress"},
 		libs: []string{libProm}},
 	"internal/lib/eventid": {pure: true, rooms: []string{"internal/lib/guard"}},
 	// Loads modules of owners in processes of their own.
