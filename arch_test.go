@@ -175,7 +175,7 @@ var house = map[string]room{
 	"isolates/bindings": {
 		rooms: []string{"events", "events/lifecycle", "events/workers", "isolates/egress", "isolates/v8x"}},
 	// Requests and WebSockets of handlers. It depends neither on V8 nor on runs.
-	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard", "internal/lib/percent"},
+	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard", "internal/lib/percent", "internal/lib/perowner"},
 		libs: []string{"github.com/andybalholm/brotli", "github.com/gorilla/websocket",
 			"github.com/klauspost/compress/zstd"}},
 	"isolates/js":   {rooms: []string{"isolates/v8x"}},

@@ -5,18 +5,24 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
 // coders make a body of each content coding.
@@ -109,6 +115,44 @@ func TestBodiesAreDecoded(t *testing.T) {
 			const r = await fetch(event.payload + "/" + path, { headers: { "accept-encoding": "gzip" } });
 			return r.text().catch((e) => String(e).replace(new URL(event.payload).host, "HOST"));
 		})) }`, `"`+codedServer(t, "xxx")+`"`)["data"])
+}
+
+// The CPU time of decoding is the run's.
+func TestDecodingIsCharged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, loopback)
+	random := make([]byte, 10<<20) // text that takes long to decode
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
+	body := coded("gzip", hex.EncodeToString(random))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(s.Close)
+	runtime.LockOSThread() // CPU time is a thread's
+	defer runtime.UnlockOSThread()
+	began := perowner.ThreadTime()
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, z)
+	require.NoError(t, err)
+	alone := perowner.ThreadTime() - began
+	run := func(limit time.Duration) *outcome {
+		// Counting what comes costs little beside decoding.
+		w := worker("w", `export default { fetch: async () => {
+			let n = 0;
+			for await (const part of (await fetch("`+s.URL+`")).body) n += part.length;
+			return new Response(String(n));
+		} }`)
+		w.Limits = workers.Limits{CPU: workers.Millis(limit), Wall: workers.Millis(patience)}
+		return b.run(w, fetch("GET", "http://x/", ""))
+	}
+	o := run(20 * time.Second)
+	require.Equal(t, fmt.Sprint(20<<20), string(o.reply.Body))
+	require.Greater(t, o.end.CPU, alone*3/4)
+	o = run(max(5*time.Millisecond, alone/4))
+	require.NotNil(t, o.end.Failure)
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
 }
 
 // A response that is passed on unread goes as it came. What was read, or is made of it, goes without its coding.

@@ -10,10 +10,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 )
 
 // coderBytes is about what a decoder of Brotli or Zstandard keeps of what it has decoded, and at most (RFC 8878 §7).
@@ -135,7 +138,27 @@ func passCoded(ctx context.Context, coding string, body io.Reader, from string, 
 	if (coding == "br" || coding == "zstd") && !to.Grow(coderBytes) {
 		return fmt.Errorf("the body of the response from %s is %s, and there are no %d bytes to decode it", from, coding, coderBytes)
 	}
-	d := newDecoder(coding, body)
+	return passDecoded(ctx, newDecoder(coding, body), from, to)
+}
+
+// passDecoded passes what d decodes.
+func passDecoded(ctx context.Context, d *decoder, from string, to Receiver) error {
 	defer func() { d.free() }()
-	return passBody(ctx, d, from, to)
+	return passBody(ctx, metered{d, to}, from, to)
+}
+
+// metered reports the CPU time of a decoder.
+type metered struct {
+	*decoder
+	to Receiver
+}
+
+// Read decodes on one thread, whose CPU time is measured. Waiting for the server takes none.
+func (m metered) Read(p []byte) (int, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began := perowner.ThreadTime()
+	n, err := m.decoder.Read(p)
+	m.to.Spent(perowner.ThreadTime() - began)
+	return n, err
 }

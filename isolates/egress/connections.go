@@ -40,6 +40,7 @@ func (f *Client) Of(owner string) *Connections {
 		c.transport = &http.Transport{
 			DialContext: c.dial, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, TLSClientConfig: f.TLS.Clone(),
 			MaxIdleConns: 64, MaxIdleConnsPerHost: 8, MaxConnsPerHost: maxConnsPerHost, IdleConnTimeout: 90 * time.Second,
+			DisableCompression:     true, // see acceptGzip
 			MaxResponseHeaderBytes: MaxResponseHead, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer},
 		}
 		f.owners[owner] = c

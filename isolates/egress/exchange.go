@@ -43,6 +43,8 @@ type Receiver interface {
 	// Grow asks for n bytes more of memory for a chunk, until the exchange is over. It returns false if there are none.
 	// Only Exchange calls it.
 	Grow(n int) bool
+	// Spent reports CPU time that decoding took. The run pays for it.
+	Spent(cpu time.Duration)
 	// End reports that the body is complete.
 	End()
 }
@@ -62,6 +64,7 @@ func (c *Connections) Exchange(ctx context.Context, q Request, to Receiver) erro
 	if err != nil {
 		return err
 	}
+	own := acceptGzip(hr.Header, q.Method)
 	resp, err := c.transport.RoundTrip(hr)
 	if err != nil {
 		return inWords(err, server(hr.URL), false)
@@ -78,6 +81,12 @@ func (c *Connections) Exchange(ctx context.Context, q Request, to Receiver) erro
 	}
 	_, text, _ := strings.Cut(resp.Status, " ")
 	coding := codingOf(resp)
+	if own && coding == "gzip" { // the reader did not ask for it and does not see it
+		resp.Header.Del("Content-Encoding")
+		resp.Header.Del("Content-Length")
+		to.Head(resp.StatusCode, text, flat(resp.Header), false)
+		return passDecoded(ctx, newDecoder(coding, resp.Body), server(hr.URL), to)
+	}
 	to.Head(resp.StatusCode, text, flat(resp.Header), coding != "")
 	if coding != "" {
 		return passCoded(ctx, coding, resp.Body, server(hr.URL), to)
@@ -140,6 +149,16 @@ func sentName(name string) string {
 		return canonical
 	}
 	return name
+}
+
+// acceptGzip asks for gzip if the request names no coding, and returns true then. net/http does the same, but nobody
+// would pay for the CPU time that its decoding takes.
+func acceptGzip(h http.Header, method string) bool {
+	if len(h["Accept-Encoding"]) > 0 || len(h["Range"]) > 0 || method == http.MethodHead {
+		return false
+	}
+	h.Set("Accept-Encoding", "gzip")
+	return true
 }
 
 // addDefaults adds the headers that the Fetch standard sends by default.

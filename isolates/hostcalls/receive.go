@@ -2,6 +2,7 @@ package hostcalls
 
 import (
 	"context"
+	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
@@ -123,6 +124,15 @@ func (x response) pass(ctx context.Context, to pipe.Sink, chunk []byte) (reuse b
 	}
 	payer{x.r}.Moved(len(chunk))
 	return free
+}
+
+// Spent implements egress.Receiver.
+func (x response) Spent(cpu time.Duration) {
+	x.r.run.Later(func() {
+		if !x.r.over {
+			x.r.run.Charge(cpu)
+		}
+	})
 }
 
 // Grow implements egress.Receiver. begin gives the memory back.
