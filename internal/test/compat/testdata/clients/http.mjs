@@ -124,7 +124,7 @@ const checks = {
     for (let i = 0; i < 1000; i++) assert.equal(await socket.next(), String(i));
 
     socket.close(4001, "that is all");
-    assert.deepEqual(await socket.ended, [4001, ""], "the answer has the code");
+    assert.deepEqual(await socket.ended, [4001, "that is all"], "the answer has the code and the reason");
     await until(async () => (await (await fetch(`${at}/closed`)).json()).includes("4001 that is all"));
     const other = await connect();
     other.send("close 3002 go away");
