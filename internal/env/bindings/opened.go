@@ -8,7 +8,7 @@ import (
 // opened opens the stream of each owner once, and again when its policy has another bound. Any goroutine may use it.
 type opened[T any] struct {
 	create func(ctx context.Context, owner string) (T, error)
-	bound  func(owner string) int // of the bytes that the owner may store, by its policy
+	bound  func(owner string) int // of the bytes that the owner may store, by its policy; nil = there is none
 
 	mu     sync.Mutex
 	owners map[string]*opening[T]
@@ -31,7 +31,10 @@ func (s *opened[T]) forget(owner string) {
 
 // of returns the stream of an owner. It creates the stream when it is not there.
 func (s *opened[T]) of(ctx context.Context, owner string) (T, error) {
-	bound := s.bound(owner)
+	bound := 0
+	if s.bound != nil {
+		bound = s.bound(owner)
+	}
 	s.mu.Lock()
 	o := s.owners[owner]
 	if o != nil && o.bound == bound {
