@@ -61,7 +61,6 @@ class Job {
   later = new Later();
   run;
   read; // makes the result from Go's answer, or throws
-  at = internal.stackHere();
   constructor(run, read) {
     this.run = run;
     this.read = read;
@@ -136,7 +135,7 @@ function conclude(job, answer) {
   try {
     result = job.read(answer);
   } catch (error) {
-    job.later.fail(internal.withStack(job.at, error));
+    job.later.fail(error);
     return;
   }
   job.later.done(result);

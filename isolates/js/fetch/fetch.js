@@ -228,6 +228,7 @@ function newState(f, status, statusText, headers) {
 // over forgets a fetch about which Go sends nothing more. It stops a body that is still being sent.
 function over(f) {
   MapPrototypeDelete(fetches, f.id);
+  f.at = null; // it keeps the functions of the stack, and what they know
   f.unlisten();
   f.drop();
 }

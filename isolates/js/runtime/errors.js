@@ -169,7 +169,8 @@ function prepareStackTrace(error, sites) {
 ObjectDefineProperty(Error, "prepareStackTrace",
   { __proto__: null, value: prepareStackTrace, writable: true, enumerable: false, configurable: true });
 
-// stackHere keeps the stack of a call, for an error that is made when the call is over.
+// stackHere keeps the stack of a call, for an error that is made when the call is over. Who has it must drop it when the
+// call is over: it keeps the functions of the stack and what they know, and so, in a chain of calls, all calls before.
 internal.stackHere = () => {
   const holder = { __proto__: null };
   ErrorCaptureStackTrace(holder);
