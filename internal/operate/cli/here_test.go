@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -39,10 +38,8 @@ func TestCommandsWithAndWithoutTheToken(t *testing.T) {
 		run("deploy", path, "--owner", owner)
 		require.Equal(t, "yes", run("send", "fetch", owner+"/w"))
 		as.Pinwheel("send", "task", owner+"/w")
-		listed := regexp.MustCompile(`(?m)^\d+ +\S+ \S+ +OWNER/w +task +exception`)
-		require.Eventually(t, func() bool {
-			return listed.MatchString(strings.ReplaceAll(as.Pinwheel("dead", "ls", "--owner", owner).Out, owner, "OWNER"))
-		}, patience, 10*time.Millisecond, "the reply comes before the letter is stored")
+		hasLetter(t, &as, owner)
+		require.Regexp(t, `(?m)^\d+ +\S+ \S+ +OWNER/w +task +exception`, run("dead", "ls", "--owner", owner))
 		require.Regexp(t, `^\d+ OWNER/w task exception\n1 removed\n$`, run("dead", "rm", "--owner", owner))
 		require.Equal(t, "paused night of OWNER/w\n", run("schedules", "pause", owner+"/w", "night"))
 		require.Contains(t, run("kv", "put", owner+"/n", "k", "--value", "v"), "set k of OWNER/n, 1 bytes")
@@ -65,17 +62,33 @@ func TestCommandsWithAndWithoutTheToken(t *testing.T) {
 		sources)
 }
 
+// throwing makes the file of a worker w whose tasks fail at once.
+func throwing(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "w.js")
+	require.NoError(t, os.WriteFile(path, []byte(`export default { task() { throw new Error("no") } }`), 0o600))
+	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json",
+		[]byte(`{"retries": {"maxAttempts": 1}}`), 0o600))
+	return path
+}
+
+// hasLetter waits until an event of an owner's w is a dead letter: its reply comes before.
+func hasLetter(t *testing.T, f *fleettest.Fleet, owner string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return strings.Contains(f.Pinwheel("dead", "ls", "--owner", owner).Out, owner+"/w")
+	}, patience, 10*time.Millisecond)
+}
+
 // The shell completes owners, workers, versions and letters.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	path := filepath.Join(t.TempDir(), "w.js")
-	require.NoError(t, os.WriteFile(path, []byte(`export default { task() { throw new Error("no") } }`), 0o600))
-	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json",
-		[]byte(`{"retries": {"maxAttempts": 1}}`), 0o600))
+	path := throwing(t)
 	f.Deploy(t, path, "--owner", "acme")
 	f.Deploy(t, path, "--owner", "beta")
 	f.Pinwheel("send", "task", "acme/w")
+	hasLetter(t, f, "acme")
 	for want, args := range map[string][]string{
 		"^acme\n:4\n$":              {"audit", "a"},
 		"^acme/w\nbeta/w\n:4\n$":    {"workers", "show", ""},
@@ -94,15 +107,13 @@ func TestCompletion(t *testing.T) {
 func TestCompletionOfVersionsAndTargets(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	path := filepath.Join(t.TempDir(), "w.js")
-	require.NoError(t, os.WriteFile(path, []byte(`export default { task() { throw new Error("no") } }`), 0o600))
-	require.NoError(t, os.WriteFile(strings.TrimSuffix(path, ".js")+".pinwheel.json",
-		[]byte(`{"retries": {"maxAttempts": 1}}`), 0o600))
+	path := throwing(t)
 	f.Deploy(t, path, "--owner", "acme")
 	f.Deploy(t, path, "--owner", "acme", "--name", "other")
 	f.Deploy(t, path, "--owner", "beta")
 	require.Zero(t, f.Pinwheel("alias", "set", "acme/w", "staging", "1").Code)
 	f.Pinwheel("send", "task", "acme/w")
+	hasLetter(t, f, "acme")
 	for want, args := range map[string][]string{
 		`^1-[0-9a-f]{12}\t.*\nstaging\t.*\n:4\n$`: {"workers", "show", "acme/w", "--version", ""},
 		`^staging\t.*\n:4\n$`:                     {"send", "task", "acme/w", "--version", "st"},
