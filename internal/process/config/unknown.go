@@ -17,7 +17,7 @@ var removed = map[string]string{
 	"PINWHEEL_SPARE_ISOLATES":     "a process keeps 2 isolates ready for first events",
 }
 
-// ChildVariable marks a process as a supervisor's child. Only the supervisor sets it.
+// ChildVariable marks a process as a supervisor's child: "NUMBER:SOCKET". Only the supervisor sets it.
 const ChildVariable = "_" + EnvPrefix + "_CHILD"
 
 // unknownVariables returns an error for every PINWHEEL_* variable that nothing reads. Otherwise a misspelt setting, or

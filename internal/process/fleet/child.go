@@ -10,9 +10,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
-// childVariable has the process of a supervisor's child: "NUMBER:SOCKET".
-const childVariable = config.ChildVariable
-
 // embeddedVariable tells a supervisor's child that its NATS URL is the supervisor's embedded NATS.
 const embeddedVariable = "_PINWHEEL_EMBEDDED"
 
@@ -45,14 +42,14 @@ type Child struct {
 
 // AsChild returns nil when this process is not a child.
 func AsChild() (*Child, error) {
-	value := os.Getenv(childVariable)
+	value := os.Getenv(config.ChildVariable)
 	if value == "" {
 		return nil, nil
 	}
 	number, socket, _ := strings.Cut(value, ":")
 	process, err := strconv.Atoi(number)
 	if err != nil {
-		return nil, fmt.Errorf("%s is %q: it is a number, a colon and a path", childVariable, value)
+		return nil, fmt.Errorf("%s is %q: it is a number, a colon and a path", config.ChildVariable, value)
 	}
 	l, err := net.Listen("unix", socket)
 	if err != nil {

@@ -127,7 +127,7 @@ func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Wr
 			return supervisor.Command{Err: err}
 		}
 		started := func() {}
-		env := append(environ[:len(environ):len(environ)], fmt.Sprintf("%s=%d:%s", childVariable, process, socket))
+		env := append(environ[:len(environ):len(environ)], fmt.Sprintf("%s=%d:%s", config.ChildVariable, process, socket))
 		if cfg.Embeds() {
 			env = append(env, embeddedVariable+"=yes")
 		}
