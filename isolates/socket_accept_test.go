@@ -441,7 +441,9 @@ func TestWebSocketsOfTooManyClients(t *testing.T) {
 		defer o.reply.Socket.Serve(t.Context(), nil)
 	}
 	require.Contains(t, upgrade().end.Failure.Message, "the webSocket of the Response is closed")
-	require.Contains(t, strings.Join(b.lines(), "\n"), "too many WebSockets of clients: at most 1000 per context may be open")
+	require.Eventually(t, func() bool { // the context learns of it after the event has failed
+		return strings.Contains(strings.Join(b.lines(), "\n"), "too many WebSockets of clients: at most 1000 per context may be open")
+	}, patience, time.Millisecond)
 	require.Less(t, b.pool.holdings.of("acme"), int64(1000*(hostcalls.AcceptedBytes+1024)))
 }
 

@@ -238,7 +238,7 @@ func TestSkippedTicks(t *testing.T) {
 	start := s.now
 	var log bytes.Buffer
 	tick, other := s.ticker("a", 0), s.ticker("b", 0)
-	tick.log = zerolog.New(&log)
+	tick.log = zerolog.New(zerolog.SyncWriter(&log))
 	full := false
 	tick.full = func(context.Context, string) bool { return full }
 	in := workers.Only(s.worker(1,

@@ -6,6 +6,7 @@ package v8x
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,10 +36,14 @@ func TestThreadsAreForgotten(t *testing.T) {
 		return Allocated() - before
 	}
 	visit(500, true) // the runtime's own tables grow first
-	kept, forgotten := visit(1000, false), visit(1000, true)
-	for range 5 { // allocations by other threads, like glibc's arenas, are not in all rounds
-		kept, forgotten = min(kept, visit(1000, false)), min(forgotten, visit(1000, true))
+	// Other tests' threads take and give memory too: what happens in most rounds is of this one.
+	var keptIn, forgottenIn []int
+	for range 7 {
+		keptIn, forgottenIn = append(keptIn, visit(1000, false)), append(forgottenIn, visit(1000, true))
 	}
+	slices.Sort(keptIn)
+	slices.Sort(forgottenIn)
+	kept, forgotten := keptIn[3], forgottenIn[3]
 	t.Logf("1000 threads: %d bytes, and %d when they are forgotten", kept, forgotten)
 	require.Greater(t, kept, 1000*32)
 	require.Less(t, forgotten, kept*2/3)
