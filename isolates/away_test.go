@@ -153,7 +153,7 @@ func TestTurnThatIsAwayIsLimited(t *testing.T) {
 	t.Parallel()
 	for limit, reason := range map[workers.Limits]events.Reason{
 		{CPU: workers.Millis(300 * time.Millisecond)}:                                             events.ReasonCPU,
-		{CPU: workers.Millis(time.Minute), Wall: workers.Millis(500 * time.Millisecond)}:          events.ReasonTimeout,
+		{CPU: workers.Millis(time.Minute), Wall: workers.Millis(2 * time.Second)}:                 events.ReasonTimeout,
 		{CPU: workers.Millis(time.Minute), Wall: workers.Millis(2 * time.Minute), HeapMB: 1 << 5}: events.ReasonMemory,
 	} {
 		b := newBench(t)

@@ -81,7 +81,7 @@ func AskSync(ctx context.Context, nc *nats.Conn, monitors []string) (s Sync, err
 		}
 		return s, nil
 	}
-	answers, err := gather(ctx, nc, "$SYS.REQ.SERVER.PING.JSZ", []byte("{}"), 500*time.Millisecond)
+	answers, err := gather(ctx, nc, "$SYS.REQ.SERVER.PING.JSZ", []byte("{}"), answerWait)
 	if err != nil {
 		return Sync{}, err
 	}
@@ -131,8 +131,9 @@ func getMonitor(ctx context.Context, url, page string, also int, into any) (name
 	return name, nil
 }
 
-// gather sends a request that every process or server answers, and returns the answers that arrive in time.
-func gather(ctx context.Context, nc *nats.Conn, subject string, body []byte, wait time.Duration) ([]*nats.Msg, error) {
+// gather sends a request that every process or server answers. It waits as long as first for the first answer, and returns
+// the answers that arrive within answerWait of that one.
+func gather(ctx context.Context, nc *nats.Conn, subject string, body []byte, first time.Duration) ([]*nats.Msg, error) {
 	inbox := nc.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
@@ -142,8 +143,10 @@ func gather(ctx context.Context, nc *nats.Conn, subject string, body []byte, wai
 	if err := nc.PublishRequest(subject, inbox, body); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	over := time.AfterFunc(first, cancel)
+	defer over.Stop()
 	var list []*nats.Msg
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
@@ -153,7 +156,9 @@ func gather(ctx context.Context, nc *nats.Conn, subject string, body []byte, wai
 		if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 			return nil, nil
 		}
-		list = append(list, m)
+		if list = append(list, m); len(list) == 1 {
+			over.Reset(answerWait)
+		}
 	}
 }
 

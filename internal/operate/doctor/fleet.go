@@ -19,8 +19,10 @@ const (
 	// skewWarn and skewBad are differences between clocks. Deadlines, delays and ticks are wrong by the same amount.
 	skewWarn = time.Second
 	skewBad  = 5 * time.Second
-	// answerWait is how long processes have to answer.
+	// answerWait is how long processes have to answer after the first. busyWait is how long the first has: on a machine
+	// without a free processor it takes its time. Where nobody listens, the server says so at once.
 	answerWait = 500 * time.Millisecond
+	busyWait   = 3 * time.Second
 )
 
 // serverNow returns how far the clock of JetStream is ahead of this machine's. It also returns the error of that
@@ -83,7 +85,7 @@ type processStats struct {
 // processes asks the processes of the fleet for their versions, states and clocks.
 func (p *checker) processes(ctx context.Context, all []found) {
 	asked := time.Now()
-	answers, err := gather(ctx, p.NC, "$SRV.STATS.pinwheel", nil, answerWait)
+	answers, err := gather(ctx, p.NC, "$SRV.STATS.pinwheel", nil, busyWait)
 	if err != nil {
 		p.warn("processes", "", "the fleet cannot be asked: %v", err)
 		return
