@@ -131,9 +131,11 @@ func getMonitor(ctx context.Context, url, page string, also int, into any) (name
 	return name, nil
 }
 
-// gather sends a request that every process or server answers. It waits as long as first for the first answer, and returns
+// gather sends a request that every process or server answers. It waits as long as first for the first answer. It returns
 // the answers that arrive within answerWait of that one.
-func gather(ctx context.Context, nc *nats.Conn, subject string, body []byte, first time.Duration) ([]*nats.Msg, error) {
+func gather(
+	ctx context.Context, nc *nats.Conn, subject string, body []byte, first time.Duration,
+) ([]*nats.Msg, error) {
 	inbox := nc.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
