@@ -18,17 +18,35 @@ type idleThreads struct {
 	due      []time.Time // when each thread that works is expected to call Next
 	next     int         // the thread that another tries first
 	look     time.Time   // when Run looks whether events were left in vain to threads that work; zero = none are left
+
+	since []time.Time   // when each thread fell asleep; zero = it has called Next since
+	slept time.Duration // how long threads slept before that, together
 }
 
 func newIdleThreads(cfg Config) idleThreads {
 	n := cfg.Threads + cfg.Background
-	return idleThreads{attempts: make([]int, n), due: make([]time.Time, n)}
+	return idleThreads{attempts: make([]int, n), due: make([]time.Time, n), since: make([]time.Time, n)}
 }
 
 // up notes that the thread has called Next.
-func (n *idleThreads) up(thread threadSet) {
-	n.asleep &^= thread
-	n.waking &^= thread
+func (n *idleThreads) up(thread int, now time.Time) {
+	n.asleep &^= 1 << thread
+	n.waking &^= 1 << thread
+	if since := n.since[thread]; !since.IsZero() {
+		n.slept += now.Sub(since)
+		n.since[thread] = time.Time{}
+	}
+}
+
+// sleptUntil returns how long all threads have slept, together.
+func (n *idleThreads) sleptUntil(now time.Time) time.Duration {
+	all := n.slept
+	for _, since := range n.since {
+		if !since.IsZero() {
+			all += now.Sub(since)
+		}
+	}
+	return all
 }
 
 // comes notes that a thread, which may have slept, works now and calls Next soon. Threads that were woken before it do
@@ -42,7 +60,10 @@ func (n *idleThreads) comes(thread threadSet, now time.Time) {
 }
 
 // sleep notes that the thread sleeps until it is woken.
-func (n *idleThreads) sleep(thread threadSet) { n.asleep |= thread }
+func (n *idleThreads) sleep(thread int, now time.Time) {
+	n.asleep |= 1 << thread
+	n.since[thread] = now
+}
 
 // soon returns the threads of a set that take events soon: those that were woken, and those that work and are expected
 // to call Next. A thread whose slots are all taken does not call it: it counts until it is late by overdue.

@@ -17,10 +17,9 @@ import (
 // another thread could take.
 // The thread gives back what it cannot start by a Report of an End that is Interrupted and not Started.
 func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
-	set := threadSet(1) << thread
 	var batch []*lifecycle.Attempt
 	d.locked(func(now time.Time, fx *effects) {
-		d.idle.up(set)
+		d.idle.up(thread, now)
 		free = min(free, d.cfg.Slots-d.idle.attempts[thread])
 		if free <= 0 {
 			d.idle.busy(thread, now) // it has work of its own
@@ -28,7 +27,7 @@ func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
 		}
 		batch = d.fill(thread, free, now, fx)
 		if len(batch) == 0 {
-			d.idle.sleep(set)
+			d.idle.sleep(thread, now)
 		}
 		d.idle.took(thread, batch, now)
 	})

@@ -32,7 +32,7 @@ func TestPlacerPicksWarmOwners(t *testing.T) {
 
 	p, owners = placed(Config{Threads: 2}, 0b10)
 	require.Same(t, owners[0], p.pick(0, now.Add(time.Hour)), "thread 1 works, and nobody knows for how long")
-	p.idle.sleep(0b10)
+	p.idle.sleep(1, now)
 	require.Nil(t, p.pick(0, now))
 }
 
@@ -40,7 +40,9 @@ func TestPlacerPicksWarmOwners(t *testing.T) {
 func TestPlacerWakesWarmThreads(t *testing.T) {
 	now := time.Now()
 	p, _ := placed(Config{Threads: 4}, 0b100)
-	p.idle.sleep(0b1111)
+	for thread := range 4 {
+		p.idle.sleep(thread, now)
+	}
 	require.Equal(t, threadSet(0b100), p.wake(p.b.runnable, p.b.runnable, now))
 	require.Zero(t, p.wake(p.b.runnable, p.b.runnable, now), "it is waking")
 	require.False(t, p.othersWait(nil, 0, p.b.runnable, now))

@@ -36,6 +36,13 @@ func (f Figures) Flow() Flow {
 	return f.d.metrics.flow()
 }
 
+// Slept returns how long all threads together have slept so far. A thread of which all slots are taken does not sleep.
+func (f Figures) Slept() time.Duration {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return f.d.idle.sleptUntil(time.Now())
+}
+
 // OwnerStats is the state of one owner in a Dispatcher.
 type OwnerStats struct {
 	Owner   string

@@ -43,6 +43,25 @@ func TestSlots(t *testing.T) {
 	require.Len(t, d.Next(0, 1), 1)
 }
 
+// The time counts for which a thread sleeps, up to its next Next, and that of one that still sleeps.
+func TestSleptTimeIsCounted(t *testing.T) {
+	now := time.Now()
+	n := newIdleThreads(Config{Threads: 2, Background: 1})
+	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+	n.sleep(0, at(0))
+	n.sleep(2, at(1))
+	require.Equal(t, 3*time.Second, n.sleptUntil(at(2)))
+	n.rouse(0b001)
+	n.up(0, at(5))
+	n.up(1, at(6)) // it did not sleep
+	require.Equal(t, 5*time.Second+8*time.Second, n.sleptUntil(at(9)))
+
+	d, _ := newDispatcher(t, Config{Threads: 1})
+	require.Zero(t, d.Figures().Slept(), "a thread that has not called Next does not sleep")
+	require.Nil(t, d.Next(0, 1))
+	require.Eventually(t, func() bool { return d.Figures().Slept() > time.Millisecond }, time.Minute, time.Millisecond)
+}
+
 func TestBatches(t *testing.T) {
 	d, _ := newDispatcher(t, Config{Threads: 1})
 	for _, name := range []string{"short", "shorter", "long", "unknown"} {
