@@ -43,7 +43,7 @@ func StartChild(name string, cmd *exec.Cmd, take func(line string)) (*Child, err
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = time.Second
 	// The child has its own process group. So Ctrl-C here ends it in an orderly way.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = ofChild()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

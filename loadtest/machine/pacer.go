@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pinwheel-run/pinwheel/loadtest/report"
 )
 
@@ -19,18 +17,14 @@ func Pace(ctx context.Context, start time.Time, interval time.Duration, n int, l
 	// or less if configured.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err == nil {
-		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-		defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) }()
-	}
+	defer exactTimers()()
 	for i := range n {
 		due := start.Add(time.Duration(i) * interval)
 		for d := time.Until(due); d > 0; d = time.Until(due) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			t := unix.NsecToTimespec(int64(min(d, 100*time.Millisecond)))
-			_ = unix.Nanosleep(&t, nil) // interrupted: the loop goes on
+			rest(min(d, 100*time.Millisecond))
 		}
 		lag.Record(time.Since(due))
 		if err := send(i); err != nil {

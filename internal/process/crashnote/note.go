@@ -32,14 +32,13 @@ type Note struct {
 	free []int // numbers of slots
 }
 
-// Create makes the file of a note, for the process that will be started. It is on no disk: a thread that wrote to a
-// page while it is stored would wait.
+// Create makes the file of a note, for the process that will be started. On Linux it is on no disk: a thread that wrote
+// to a page while it is stored would wait.
 func Create() (*os.File, error) {
-	fd, err := unix.MemfdCreate("pinwheel-note", unix.MFD_CLOEXEC)
+	f, err := nameless()
 	if err != nil {
-		return nil, fmt.Errorf("create a file in memory: %w", err)
+		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), "note")
 	if err := f.Truncate(slots * slotSize); err != nil {
 		_ = f.Close()
 		return nil, err

@@ -44,7 +44,7 @@ func (c *child) start(ctx context.Context) (*process, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = c.cfg.StopTimeout
 	// It is in its own process group. So only the supervisor passes on Ctrl-C, and it does not arrive twice.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = ofChild()
 	out := &lines{take: func(line []byte) {
 		if line[0] != '{' {
 			p.last = string(line)

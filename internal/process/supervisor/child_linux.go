@@ -1,0 +1,8 @@
+package supervisor
+
+import "syscall"
+
+// ofChild puts a child in a process group of its own, and has the kernel kill it when the supervisor dies.
+func ofChild() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
