@@ -54,7 +54,7 @@ var house = map[string]room{
 		tests: []string{"events/workers",
 			"consumer", "deploy", "deploy/bundle", "dispatch", "events", "events/lifecycle", "isolates",
 			"internal/operate/audit",
-			"internal/env/bindings", "internal/http/certificates", "internal/process/config",
+			"internal/env/bindings", "internal/http/certificates", "internal/process/config", "internal/process/fleet",
 			"internal/operate/control", "internal/http/gateway",
 			"internal/process/modulecheck", "internal/env/services", "internal/test/natstest", "internal/test/parallel",
 			"internal/process/supervisor", "internal/process/telemetry", "internal/process/workerlease",
@@ -264,7 +264,8 @@ var house = map[string]room{
 		tests: []string{"internal/process/natsd", "internal/test/natstest", "internal/test/parallel", libNATSServer},
 	},
 	// What a fleet does, for people. pinwheel top and the console show it.
-	"internal/operate/flow": {pure: true, rooms: []string{"internal/operate/control"}, libs: []string{libNATS}},
+	"internal/operate/flow": {pure: true, rooms: []string{"internal/operate/control"}, libs: []string{libNATS},
+		tests: []string{"go.yaml.in/yaml/v3"}},
 	// Pages for operators. It asks the fleet by its control endpoints.
 	"internal/operate/console": {
 		pure: true, rooms: []string{"events/workers", "consumer/deadletter", "events", "internal/operate/audit",
@@ -317,7 +318,7 @@ var house = map[string]room{
 			"internal/http/assetserver", "internal/env/assetstore", "internal/operate/audit",
 			"internal/env/bindings", "internal/http/certificates",
 			"internal/process/config", "internal/operate/control", "internal/process/crashnote", "internal/operate/doctor",
-			"internal/http/gateway", "internal/lib/guard", "internal/process/inventory",
+			"internal/operate/flow", "internal/http/gateway", "internal/lib/guard", "internal/process/inventory",
 			"internal/process/modulecheck", "internal/process/natsd",
 			"internal/lib/repeats", "internal/env/secrets", "internal/env/services",
 			"internal/process/supervisor", "internal/operate/tail",

@@ -34,6 +34,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
+	"github.com/pinwheel-run/pinwheel/internal/process/fleet"
 	"github.com/pinwheel-run/pinwheel/internal/process/supervisor"
 	"github.com/pinwheel-run/pinwheel/internal/process/telemetry"
 	"github.com/pinwheel-run/pinwheel/internal/process/workerlease"
@@ -149,6 +150,7 @@ func TestReferenceMetrics(t *testing.T) {
 	_, err = deploy.Open(t.Context(), js, deploy.Config{Metrics: d})
 	require.NoError(t, err)
 	control.RegisterMetrics(d)
+	require.NoError(t, fleet.RegisterMetrics(d, nil))
 	above := supervisor.DefaultConfig(1)
 	above.Command, above.Output = func(int, string) supervisor.Command { return supervisor.Command{} }, func(int,
 		[]byte) {

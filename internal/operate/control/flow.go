@@ -18,6 +18,9 @@ type Flow struct {
 	Isolates int   `json:"isolates"`
 	Heap     int64 `json:"heapBytes"`
 	Draining bool  `json:"draining,omitempty"`
+	// Busy is which share of what the process can do it did in the last 10 s, 0 to 1: of the time of its threads or of its
+	// slots, whichever is more. nil: it has just started, or is of an earlier release.
+	Busy *float64 `json:"busy,omitempty"`
 
 	Retried  uint64    `json:"retried"`  // attempts that failed, and after which the event runs again
 	Failed   uint64    `json:"failed"`   // events that failed for good

@@ -1,5 +1,5 @@
-// Package admin is the HTTP server for operators: /healthz, /readyz, /metrics, /admin/pool and, if configured, Go
-// profiles.
+// Package admin is the HTTP server for operators: /healthz, /readyz, /metrics, /scale, /admin/pool and, if
+// configured, Go profiles.
 package admin
 
 import (
@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,6 +35,9 @@ type Source interface {
 	Gatherer() prometheus.Gatherer
 	// PoolStats returns figures that are encoded as JSON.
 	PoolStats(context.Context) any
+	// Scale returns how many processes the fleet needs, to be encoded as JSON. target is how many events may wait for each
+	// process; 0 = the default. The error says why that is not known.
+	Scale(ctx context.Context, target int) (any, error)
 }
 
 // Open listens at addr. It returns nil if addr is empty.
@@ -56,9 +60,9 @@ func New(l net.Listener, s Source, profiling bool) *Server {
 	mux.Handle("GET /metrics",
 		promhttp.HandlerFor(s.Gatherer(), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
 	mux.HandleFunc("GET /admin/pool", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(s.PoolStats(r.Context()))
+		writeJSON(w, s.PoolStats(r.Context()))
 	})
+	mux.HandleFunc("GET /scale", answerScale(s.Scale))
 	if profiling {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index) // and profiles by name: heap, allocs, goroutine, mutex, block
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -91,6 +95,36 @@ func answerHealth(check func(context.Context) error) http.HandlerFunc {
 		}
 		_, _ = fmt.Fprintln(w, "ok")
 	}
+}
+
+// maxTarget is the most that the parameter target of /scale may be.
+const maxTarget = 1_000_000
+
+// answerScale answers 200 with JSON, 503 with the reason, or 400 when the parameter target is wrong.
+func answerScale(scale func(ctx context.Context, target int) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		target := 0
+		if query := r.URL.Query(); query.Has("target") {
+			n, err := strconv.Atoi(query.Get("target"))
+			if err != nil || n < 1 || n > maxTarget {
+				http.Error(w, fmt.Sprintf("target is how many events may wait for each process: 1 to %d", maxTarget),
+					http.StatusBadRequest)
+				return
+			}
+			target = n
+		}
+		answer, err := scale(r.Context(), target)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		writeJSON(w, answer)
+	}
+}
+
+func writeJSON(w http.ResponseWriter, answer any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer)
 }
 
 // Run serves until ctx is done.

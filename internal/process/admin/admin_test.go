@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -29,6 +30,9 @@ func (s *source) CheckHealth(context.Context) error { return *s.health.Load() }
 func (s *source) CheckReady(context.Context) error  { return *s.ready.Load() }
 func (s *source) Gatherer() prometheus.Gatherer     { return s.metrics }
 func (s *source) PoolStats(context.Context) any     { return map[string]int{"total": 3} }
+func (s *source) Scale(_ context.Context, target int) (any, error) {
+	return map[string]int{"target": target}, *s.ready.Load()
+}
 
 func newSource() *source {
 	s := &source{metrics: prometheus.NewRegistry()}
@@ -51,7 +55,7 @@ func TestHosts(t *testing.T) {
 	a := serve(t, newSource(), true)
 	for host, want := range map[string]int{"": 200, "localhost:8422": 200, "127.0.0.1": 200, "evil.example": 421,
 		"evil.example:8422": 421} {
-		for _, path := range []string{"/healthz", "/metrics", "/admin/pool", "/debug/pprof/"} {
+		for _, path := range []string{"/healthz", "/metrics", "/scale", "/admin/pool", "/debug/pprof/"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.Addr()+path, http.NoBody)
 			require.NoError(t, err)
 			r.Host = host
@@ -139,15 +143,38 @@ func TestPool(t *testing.T) {
 	require.Equal(t, map[string]int{"total": 3}, got)
 }
 
+func TestScale(t *testing.T) {
+	t.Parallel()
+	s := newSource()
+	a := serve(t, s, false)
+	for query, want := range map[string]int{"": 0, "?other=1": 0, "?target=1": 1, "?target=1000000": 1_000_000} {
+		status, contentType, body := get(t, a, http.MethodGet, "/scale"+query)
+		require.Equal(t, http.StatusOK, status)
+		require.Equal(t, "application/json", contentType)
+		require.JSONEq(t, fmt.Sprintf(`{"target":%d}`, want), body)
+	}
+	for _, query := range []string{"?target=", "?target=0", "?target=-1", "?target=1000001", "?target=many"} {
+		status, _, body := get(t, a, http.MethodGet, "/scale"+query)
+		require.Equal(t, http.StatusBadRequest, status, query)
+		require.Equal(t, "target is how many events may wait for each process: 1 to 1000000\n", body)
+	}
+	reason := errors.New("the fleet's counts are not known: NATS is away")
+	s.ready.Store(&reason)
+	status, contentType, body := get(t, a, http.MethodGet, "/scale")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, contentType, "text/plain")
+	require.Equal(t, reason.Error()+"\n", body)
+}
+
 // The port only reports: nothing can be changed through it.
 func TestOtherRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	a := serve(t, newSource(), false)
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/admin/pool"} {
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/scale", "/admin/pool"} {
 		status, _, _ := get(t, a, http.MethodPost, path)
 		require.Equal(t, http.StatusMethodNotAllowed, status, path)
 	}
-	for _, path := range []string{"/", "/admin", "/scale", "/debug/pprof/", "/debug/pprof/heap"} {
+	for _, path := range []string{"/", "/admin", "/scale/", "/debug/pprof/", "/debug/pprof/heap"} {
 		status, _, _ := get(t, a, http.MethodGet, path)
 		require.Equal(t, http.StatusNotFound, status, path)
 	}

@@ -49,7 +49,7 @@ type Config struct {
 	Owner        string `split_words:"true" meaning:"Owner that the NATS user belongs to. Commands then use the owner API, and see only what is this owner's. Empty: the user is the fleet's. serve and dev ignore it" allowed:"the name of an owner, 1 to 64 of A-Z a-z 0-9 _ -, or empty"`
 	NatsMonitor  List   `split_words:"true" meaning:"Monitoring ports of all servers. Pinwheel asks there whether they fsync, and doctor whether they are healthy" allowed:"URLs like http://host:8222 with a comma between them, or empty"`
 
-	AdminAddr    string `split_words:"true" default:"127.0.0.1:8422" meaning:"Address for /healthz, /readyz, /metrics and /admin/pool. Empty: none" allowed:"host:port, or empty"`
+	AdminAddr    string `split_words:"true" default:"127.0.0.1:8422" meaning:"Address for /healthz, /readyz, /metrics, /scale and /admin/pool. Empty: none" allowed:"host:port, or empty"`
 	Profiling    bool   `split_words:"true" default:"false" meaning:"Whether PINWHEEL_ADMIN_ADDR also serves Go profiles, at /debug/pprof/" allowed:"true or false"`
 	Control      string `split_words:"true" meaning:"Who may use the guarded control endpoints, which change something or show events. Empty: clients that have PINWHEEL_CONTROL_TOKEN. permissions: clients that NATS allows to publish to PINWHEEL_PREFIX.control" allowed:"permissions, and only when PINWHEEL_CONTROL_TOKEN is empty, or empty"`
 	ControlToken string `split_words:"true" meaning:"Token for these control endpoints. Empty: they are off, unless PINWHEEL_CONTROL says otherwise" allowed:"at least 16 printable characters without spaces, or empty"`

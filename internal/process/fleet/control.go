@@ -31,7 +31,7 @@ func (c controlled) Flow() control.Flow {
 	d, past, pool, held := figures.Stats(), figures.Flow(), r.pool.Stats(), r.consumer.Stats()
 	f := control.Flow{
 		At: time.Now(), Queued: d.Queued, Running: d.Running, Held: held.Held, Waiting: held.Waiting, Isolates: pool.Cached +
-			pool.Busy, Heap: pool.HeapBytes, Draining: d.Draining,
+			pool.Busy, Heap: pool.HeapBytes, Draining: d.Draining, Busy: c.process.scale.busy(),
 		Retried: past.Retried, Failed: past.Failed, Parked: past.Parked, Wait: histogram(past.Wait),
 		Duration: histogram(past.Duration),
 		Owners:   []control.OwnerFlow{},

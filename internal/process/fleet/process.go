@@ -14,7 +14,6 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
-	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/http/gateway"
@@ -44,6 +43,7 @@ type Process struct {
 	members   *members  // of the fleet; nil before run
 	census    *census   // whether workers are lost
 	condition condition // whether the process should be replaced
+	scale     scaling   // how busy the process is, and what the fleet has to do
 
 	readyOnce sync.Once
 	up        chan struct{} // closed when the fleet takes events
@@ -98,7 +98,7 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 	}
 	p.rooms.background = backgroundThreads(cfg, threads)
 	// Consumer, dispatcher and pool refer to each other in a circle. The dispatcher is created first and closed last.
-	if p.rooms.dispatch, err = dispatch.New(p.dispatchConfig(threads), log, p.registry); err != nil {
+	if err = openDispatch(p, threads); err != nil {
 		return nil, err
 	}
 	p.onlookers.openTails(cfg.Prefix, p.link.publish)
@@ -218,6 +218,7 @@ func (p *Process) Run(ctx context.Context) error {
 		p.log.Warn().Err(err).Msg("this process does not answer on $SRV")
 	} else {
 		defer answers.Close()
+		p.scale.answer(countsOf(p, answers))
 	}
 	drained := p.http.serve(ctx, work, p.up, func() { hearSuspects(p) }, p.log, &running)
 	defer context.AfterFunc(ctx, func() {

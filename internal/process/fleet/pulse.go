@@ -64,7 +64,9 @@ func (p *pulse) check() error {
 
 // runParts runs what works until work is done.
 func (p *Process) runParts(work context.Context, running *sync.WaitGroup) {
-	parts := []func(context.Context){p.census.tell, p.announce, p.link.pulse.run, rollouts{p}.run, resets{p}.hear}
+	parts := []func(context.Context){
+		p.census.tell, p.announce, p.link.pulse.run, p.scale.run, rollouts{p}.run, resets{p}.hear,
+	}
 	for _, run := range parts {
 		running.Go(func() { run(work) })
 	}

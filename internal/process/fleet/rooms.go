@@ -38,6 +38,15 @@ func (r *rooms) setProcesses(n int) {
 	r.consumer.SetProcesses(n)
 }
 
+// openDispatch makes the dispatcher, and has its figures say how busy the process is.
+func openDispatch(p *Process, threads int) (err error) {
+	cfg := p.dispatchConfig(threads)
+	if p.rooms.dispatch, err = dispatch.New(cfg, p.log, p.registry); err != nil {
+		return err
+	}
+	return p.scale.setLoad(p.rooms.dispatch.Figures(), cfg.OrDefault(), p.registry)
+}
+
 // openPool opens what runs handlers, and what they use.
 func openPool(p *Process, js jetstream.JetStream, threads int) (err error) {
 	if p.rooms.host, err = openHost(p, js); err != nil {

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,20 @@ func (s *Supervisor) Ask(ctx context.Context, path, accept string) []Answer {
 	}
 	asking.Wait()
 	return answers
+}
+
+// First sends a GET of path to one child after the other, until one answers with 200, and returns its body. The error
+// is that of the first child when none does.
+func (s *Supervisor) First(ctx context.Context, path string) (body []byte, err error) {
+	for _, c := range s.children {
+		a := c.ask(ctx, path, "")
+		bad := a.bad(c.index)
+		if bad == nil {
+			return a.Body, nil
+		}
+		err = cmp.Or(err, bad)
+	}
+	return nil, err
 }
 
 func (c *child) ask(ctx context.Context, path, accept string) Answer {

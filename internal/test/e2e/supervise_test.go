@@ -196,6 +196,11 @@ func TestSupervisorHoldsNATSAndMergesStats(t *testing.T) {
 	require.EqualValues(t, 200, acked0+acked1-asked0-asked1)
 	require.Greater(t, acked0, asked0)
 	require.Greater(t, acked1, asked1)
+	require.Eventually(t, func() bool { // any of them answers for the fleet
+		status, body := s.Get("/scale?target=1")
+		var now scaleAnswer
+		return status == http.StatusOK && json.Unmarshal(body, &now) == nil && now.Processes == 2 && now.Waiting == 0
+	}, patience, 100*time.Millisecond)
 	s.checkEnd()
 }
 
