@@ -25,7 +25,7 @@ func TestNATSConfigurationsWarnOfNothing(t *testing.T) {
 	}
 	files, err := filepath.Glob("nats/*.conf")
 	require.NoError(t, err)
-	require.Len(t, files, 4)
+	require.Len(t, files, 5)
 	for _, file := range files {
 		o := &server.Options{CheckConfig: true}
 		require.NoError(t, o.ProcessConfigFile(file), file)
