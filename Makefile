@@ -11,7 +11,7 @@ COUNT     ?= 6
 # Where threads, callbacks and locks are.
 RACE_PKGS := ./events/... ./consumer/... ./dispatch/... ./isolates/... ./deploy/... ./internal/...
 
-.PHONY: help test race hostile hostile-owners soak guarantees asan lint bench bench-compare fuzz docs
+.PHONY: help test race hostile hostile-owners soak guarantees asan lint bench bench-compare fuzz docs kube
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-15s %s\n", $$1, $$2}'
@@ -55,3 +55,6 @@ fuzz: ## every fuzz target for FUZZTIME
 
 docs: ## write the tables of docs/reference from the code
 	UPDATE_DOCS=1 $(GO) test -count 1 -run TestReference .
+
+kube: ## the chart and the kustomization against the types of Kubernetes (UPDATE=1 makes deploy/kustomize of the chart)
+	cd .ci/kube && $(if $(UPDATE),UPDATE_DOCS=1) $(GO) test -count 1 .

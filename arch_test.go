@@ -58,7 +58,7 @@ var house = map[string]room{
 			"internal/operate/control", "internal/http/gateway",
 			"internal/process/modulecheck", "internal/env/services", "internal/test/natstest", "internal/test/parallel",
 			"internal/process/supervisor", "internal/process/telemetry", "internal/process/workerlease",
-			libProm, libZerolog, "github.com/nats-io/"},
+			libProm, libZerolog, "github.com/nats-io/", "go.yaml.in/yaml/v3"},
 	},
 	"events": {tests: []string{"events/workers"}, pure: true,
 		rooms: []string{"internal/lib/guard", "internal/lib/percent"}},
@@ -428,7 +428,7 @@ var house = map[string]room{
 			"internal/test/parallel", "internal/test/testcert", libNATS, libNATSServer, libZerolog, libOtel + "proto/otlp",
 			"github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys", "github.com/gorilla/websocket",
 			"github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
-			"github.com/compose-spec/compose-go/v2",
+			"github.com/compose-spec/compose-go/v2", "go.yaml.in/yaml/v3",
 		},
 	},
 

@@ -9,6 +9,6 @@
 // history of a key is the list of versions. Code that does not fit a record is in an object store. The package runs no
 // handlers: the caller supplies a Checker that loads a module and reports what it exports.
 //
-// The files beside the Go code are for operators: Dockerfile, nats, prometheus, systemd, and docker-compose.yml at the
-// root of the repository.
+// The files beside the Go code are for operators: Dockerfile, helm, kustomize, nats, prometheus, systemd, and
+// docker-compose.yml at the root of the repository.
 package deploy

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -248,9 +249,16 @@ func TestRemovedVariablesAreRefused(t *testing.T) {
 // Every variable that the files for operators set must exist.
 func TestDeploymentFilesNameKnownVariables(t *testing.T) {
 	known := Variables()
-	for _, path := range []string{"../../../docker-compose.yml", "../../../deploy/Dockerfile",
-		"../../../deploy/nats/nats.conf",
-		"../../../deploy/nats/users.conf", "../../../deploy/nats/accounts.conf", "../../../deploy/nats/callout.conf"} {
+	const root = "../../../"
+	paths := []string{root + "docker-compose.yml", root + "docker-compose.cluster.yml", root + "deploy/Dockerfile"}
+	for _, pattern := range []string{"nats/*.conf", "systemd/*.service", "helm/pinwheel/*.*", "helm/pinwheel/templates/*",
+		"kustomize/*.yaml", "kustomize/*/*.yaml", "kustomize/*/*/*.yaml"} {
+		found, err := filepath.Glob(root + "deploy/" + pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, found, pattern)
+		paths = append(paths, found...)
+	}
+	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		for _, name := range regexp.MustCompile(`PINWHEEL_[A-Z_]+[A-Z]`).FindAllString(string(text), -1) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -72,7 +73,15 @@ func Serve(t testing.TB, url string, env ...string) *Process {
 // ServeTelling is Serve with a function that gets each line of the log. A line that is not JSON has the one key text.
 func ServeTelling(t testing.TB, tell func(line map[string]any), url string, env ...string) *Process {
 	t.Helper()
-	p := launch(t, tell, url, env)
+	p := launch(t, nil, tell, url, env)
+	p.AwaitReady()
+	return p
+}
+
+// ServeIn is Serve in a process that the command in starts: it gets the program with its arguments, and becomes it.
+func ServeIn(t testing.TB, in []string, url string, env ...string) *Process {
+	t.Helper()
+	p := launch(t, in, nil, url, env)
 	p.AwaitReady()
 	return p
 }
@@ -80,16 +89,21 @@ func ServeTelling(t testing.TB, tell func(line map[string]any), url string, env 
 // Launch is Serve that does not wait.
 func Launch(t testing.TB, url string, env ...string) *Process {
 	t.Helper()
-	return launch(t, nil, url, env)
+	return launch(t, nil, nil, url, env)
 }
 
-func launch(t testing.TB, tell func(line map[string]any), url string, env []string) *Process {
+func launch(t testing.TB, in []string, tell func(line map[string]any), url string, env []string) *Process {
 	t.Helper()
 	sockets, err := os.MkdirTemp("", "pw") // a killed supervisor leaves its directory behind
 	require.NoError(t, err)
 	p := &Process{t: t, tell: tell, Ready: make(chan struct{}), Ended: make(chan struct{}),
 		cmd: Command(append([]string{"TMPDIR=" + sockets, "PINWHEEL_NATS_URL=" + url, "PINWHEEL_PROCESSES=0",
 			"PINWHEEL_ADMIN_ADDR=", "PINWHEEL_LOG_FORMAT=json"}, env...), "serve")}
+	if len(in) > 0 {
+		p.cmd.Path, err = exec.LookPath(in[0])
+		require.NoError(t, err)
+		p.cmd.Args = slices.Concat(in, p.cmd.Args)
+	}
 	out, err := p.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, p.cmd.Start())
