@@ -21,6 +21,16 @@ type auditPage struct {
 	Cut     bool // there are newer ones that were not read
 }
 
+// Deeds are the changes that one can ask for, by the words for them.
+func (auditPage) Deeds() []pair {
+	list := make([]pair, 0, len(deeds))
+	for action, words := range deeds {
+		list = append(list, pair{action, words})
+	}
+	slices.SortFunc(list, func(a, b pair) int { return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Name, b.Name)) })
+	return list
+}
+
 // maxChangePages is how many answers the page reads: the fleet tells the oldest first.
 const maxChangePages = 20
 
@@ -41,6 +51,9 @@ func listAudit(ctx context.Context, fleet *control.Client, in inputs) (*page, er
 		if r.After = list.Next; r.After == 0 {
 			break
 		}
+	}
+	if what := in.arg("what"); what != "" {
+		all = slices.DeleteFunc(all, func(r *audit.Record) bool { return r.Action != what })
 	}
 	slices.Reverse(all)
 	p.List.Total, p.Cut = len(all), r.After != 0

@@ -25,12 +25,31 @@ func functions(asset func(string) (string, error), traceURL string) template.Fun
 		"sparkBox": sparkBox, "window": windowText, "did": did, "join": strings.Join, "short": short, "nextPage": with,
 		"duration": func(d workers.Millis) string { return d.Duration().String() },
 		"hundred":  func(f float64) float64 { return 100 * f },
-		"rows": func(rows []control.Schedule, operates bool, csrf, back string) scheduleRows {
-			return scheduleRows{rows, operates, csrf, back}
+		"rows": func(rows []control.Schedule, operates bool, csrf, back string, named bool) scheduleRows {
+			return scheduleRows{rows, operates, csrf, back, named}
 		},
+		"worker": func(owner, worker string) workerName { return workerName{owner, worker} },
+		"workerOf": func(name string) workerName {
+			owner, worker, _ := strings.Cut(name, "/")
+			return workerName{owner, worker}
+		},
+		"rowsOf": rowsOf, "stateText": func(state string) string { return stateTexts[state] },
 		"trace": func(id string) string { return traceLink(traceURL, id) },
 	}
 }
+
+// workerName is what the link of a worker shows.
+type workerName struct{ Owner, Worker string }
+
+// stateTexts say what the states of a worker mean.
+var stateTexts = map[string]string{
+	"active": "It runs an event now.", "idle": "A process keeps it warm for its next event.",
+	"ephemeral": "Each of its events has a context of its own. None runs now.",
+	"offline":   "No process keeps it warm: its next event starts cold.",
+}
+
+// rowsOf is how many rows an editor of a text has: all of a short text is seen.
+func rowsOf(text string) int { return min(max(strings.Count(text, "\n")+2, 4), 28) }
 
 // number writes a whole number with thin spaces between thousands.
 func number(n any) string {
@@ -113,8 +132,12 @@ func share(part, whole any) string {
 
 // indented is a value as JSON for people.
 func indented(v any) (string, error) {
-	text, err := json.MarshalIndent(v, "", "  ")
-	return string(text), err
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // html/template does it where the text is shown
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 const (

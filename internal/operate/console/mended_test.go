@@ -118,7 +118,7 @@ func TestActionsAskFirst(t *testing.T) {
 	p.does("/workers/acme/w/rollback", "/workers/acme/w/rollback", url.Values{"version": {back[1]},
 		"message": {"too slow"}})
 	page = p.page("/workers/acme/w")
-	require.Regexp(t, `(?s)class="chosen"><td class="id">`+regexp.QuoteMeta(back[1]), page)
+	require.Regexp(t, `(?s)class="chosen"[^>]*><td class="id wrap"><span class="whole">`+regexp.QuoteMeta(back[1]), page)
 	require.Contains(t, page, "too slow")
 }
 
@@ -230,7 +230,7 @@ func TestListsHavePagesOrdersAndTraffic(t *testing.T) {
 		deployed(t, f, name, `export default { task() {} }`)
 	}
 	p := newPerson(t, startConsole(t, f), viewToken)
-	workers := regexp.MustCompile(`<tr><td><a href="/workers/acme/([^"]+)"`)
+	workers := regexp.MustCompile(`<tr><td><a class="name" href="/workers/acme/([^"]+)"`)
 	listed := func(path string) (names []string) {
 		for _, m := range workers.FindAllStringSubmatch(p.page(path), -1) {
 			names = append(names, m[1])
@@ -240,7 +240,7 @@ func TestListsHavePagesOrdersAndTraffic(t *testing.T) {
 	require.Eventually(t, func() bool { return len(listed("/workers")) == 3 }, patience, 10*time.Millisecond)
 	require.Equal(t, []string{"a-first", "busy", "c-last"}, listed("/workers"))
 	require.Equal(t, []string{"c-last", "busy", "a-first"}, listed("/workers?sort=deployed"))
-	row := regexp.MustCompile(`(?s)busy</a></td>\s*<td class="n">([1-9]|0\.[1-9])`)
+	row := regexp.MustCompile(`(?s)busy</span></a></td>\s*<td class="n">([1-9]|0\.[1-9])`)
 	require.Eventually(t, func() bool {
 		for range 5 {
 			require.Zero(t, f.Pinwheel("send", "task", "acme/busy").Code)
@@ -261,7 +261,7 @@ func TestOwnersOfShortEvents(t *testing.T) {
 	deployed(t, f, "w", `export default { task() {} }`)
 	p := newPerson(t, startConsole(t, f), viewToken)
 	require.Contains(t, p.page("/"), "at this moment", "one look says nothing of rates")
-	row := regexp.MustCompile(`href="/owners/acme">acme</a></td><td class="n">([1-9]|0\.[1-9])`)
+	row := regexp.MustCompile(`<span>acme</span></a></td><td class="n">([1-9]|0\.[1-9])`)
 	parts := p.follow("/live/flow")
 	require.Eventually(t, func() bool {
 		require.Zero(t, f.Pinwheel("send", "task", "acme/w").Code)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,13 +21,42 @@ type ownersPage struct {
 	Busy    map[string]busyOwner
 }
 
-// PolicyText is a policy in one line; "" is none.
+// PolicyText is a policy in words, in one line; "" is none.
 func (ownersPage) PolicyText(p *workers.Policy) (string, error) {
 	if p == nil {
 		return "", nil
 	}
-	text, err := json.Marshal(p)
-	return string(text), err
+	words, err := wordsOf(p)
+	return strings.Join(words, ", "), err
+}
+
+// wordsOf says what the fields of a value are, in their order: "weight 2", "ceilings cpuMs 200".
+func wordsOf(v any) (words []string, err error) {
+	value, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	in := json.NewDecoder(bytes.NewReader(value))
+	if _, err = in.Token(); err != nil { // {
+		return nil, err
+	}
+	for in.More() {
+		name, _ := in.Token() // json.Marshal has written it
+		var field json.RawMessage
+		if err := in.Decode(&field); err != nil {
+			return nil, err
+		}
+		said := []string{text(field)}
+		if field[0] == '{' {
+			if said, err = wordsOf(field); err != nil {
+				return nil, err
+			}
+		}
+		for _, s := range said {
+			words = append(words, fmt.Sprint(name, " ", s))
+		}
+	}
+	return words, nil
 }
 
 func listOwners(c *call) (*page, error) {

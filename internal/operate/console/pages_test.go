@@ -376,7 +376,7 @@ func TestPolicyIsSet(t *testing.T) {
 	set := func(text string) { p.does("/owners/acme", "/owners/acme", url.Values{"policy": {text}}) }
 	set(`{"weight": 3, "maxRunning": 7, "hosts": ["a.example"]}`)
 	// The list comes from a process that hears of changes later than the store has them.
-	listed := func() bool { return strings.Contains(p.page("/owners"), "&#34;weight") }
+	listed := func() bool { return strings.Contains(p.page("/owners"), `title="weight `) }
 	require.Eventually(t, listed, patience, 10*time.Millisecond)
 	set(`{"weight": 2}`) // what is left out is as configured
 	page := p.page("/owners/acme")

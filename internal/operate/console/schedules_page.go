@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
@@ -15,12 +16,16 @@ type schedulesPage struct {
 	Query   url.Values
 }
 
+// Link is the query of the page, to come back to after an action.
+func (p schedulesPage) Link() string { return strings.TrimSuffix(with(p.Query), "?") }
+
 // scheduleRows is the data of a table of schedules.
 type scheduleRows struct {
 	Rows     []control.Schedule
 	Operates bool
 	CSRF     string
 	Back     string // page to go to after an action
+	Named    bool   // rows name their worker
 }
 
 func listSchedules(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {

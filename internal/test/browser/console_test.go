@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,7 +91,14 @@ func publishLetter(t *testing.T, js jetstream.JetStream, n, owner int, body, mes
 }
 
 // startConsole runs `pinwheel console`, and returns the link that it prints.
-func startConsole(t *testing.T, f *fleettest.Fleet) (link *url.URL) {
+func startConsole(t *testing.T, f *fleettest.Fleet) *url.URL {
+	t.Helper()
+	link, _ := runConsole(t, f)
+	return link
+}
+
+// runConsole does what startConsole does, and returns what ends the console too. The test ends it at the latest.
+func runConsole(t *testing.T, f *fleettest.Fleet) (link *url.URL, stop func()) {
 	t.Helper()
 	cmd := fleettest.Command([]string{"PINWHEEL_NATS_URL=" + f.URL, "PINWHEEL_CONTROL_TOKEN=" + f.Config.ControlToken,
 		"PINWHEEL_CONSOLE_TRACE_URL=https://traces.example/{trace}"}, "console", "--addr", "127.0.0.1:0")
@@ -98,17 +106,18 @@ func startConsole(t *testing.T, f *fleettest.Fleet) (link *url.URL) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		require.NoError(t, cmd.Process.Signal(os.Interrupt))
 		require.NoError(t, cmd.Wait())
 	})
+	t.Cleanup(stop)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	at := regexp.MustCompile(`http://\S+`).FindString(line)
 	require.NotEmpty(t, at, line)
 	link, err = url.Parse(at)
 	require.NoError(t, err)
-	return link
+	return link, stop
 }
 
 // inColours has a tab prefer light or dark.
@@ -236,7 +245,9 @@ func keys(t *testing.T, tab context.Context, base string) {
 	shows(t, tab, `location.pathname === "/workers" && `+rowCount+` === 100`)
 	does(t, tab, slash, chromedp.KeyEvent("owner042/worker0007\r"))
 	shows(t, tab, `location.search === "?match=owner042%2Fworker0007" && `+rowCount+` === 1`)
-	does(t, tab, chromedp.KeyEvent("j"), chromedp.KeyEvent("\r"))
+	does(t, tab, chromedp.KeyEvent("j"))
+	shows(t, tab, `document.activeElement.matches("tr[data-here] a[href='/workers/owner042/worker0007']")`)
+	does(t, tab, chromedp.KeyEvent("\r"))
 	shows(t, tab, `location.pathname === "/workers/owner042/worker0007"`)
 	does(t, tab, chromedp.KeyEvent("?"))
 	shows(t, tab, `document.querySelector("#help").open`)
@@ -297,10 +308,28 @@ func flow(t *testing.T, tab context.Context, base string, f *fleettest.Fleet) {
 	shows(t, tab, `document.querySelector(".tail li.log .text").textContent.includes("<script>") && globalThis.hurt === undefined`)
 	shows(t, tab, `document.querySelectorAll(".spark").length === 5`)
 	hovers(t, tab)
+	pausesLines(t, tab, f)
 	screen(t, tab, "console-flow-live")
 	does(t, tab, inColours("dark"))
 	screen(t, tab, "console-flow-live-dark")
 	does(t, tab, inColours("light"))
+}
+
+// pausesLines has the lines wait while a person reads, and clears them.
+func pausesLines(t *testing.T, tab context.Context, f *fleettest.Fleet) {
+	t.Helper()
+	const lines = `document.querySelectorAll(".tail li").length`
+	does(t, tab, chromedp.Click(`[data-tail-pause]`))
+	before := gets(t, tab, chromedp.Evaluate[float64](lines))
+	require.Eventually(t, func() bool {
+		require.Zero(t, f.Pinwheel("send", "task", "acme/pay", "--data", `{"currency":"CHF"}`).Code)
+		return gets(t, tab, chromedp.Evaluate[bool](`/^Go on \(\d+ new\)$/.test(document.querySelector("[data-tail-pause]").textContent)`))
+	}, patience, 10*time.Millisecond)
+	require.InDelta(t, before, gets(t, tab, chromedp.Evaluate[float64](lines)), 0, "nothing moves below the reader")
+	does(t, tab, chromedp.Click(`[data-tail-pause]`))
+	shows(t, tab, fmt.Sprintf(`%s > %f && document.querySelector("[data-tail-pause]").textContent === "Pause"`, lines, before))
+	does(t, tab, chromedp.Click(`[data-tail-clear]`))
+	shows(t, tab, fmt.Sprintf(`%s < %f`, lines, before))
 }
 
 // hovers points at the right end of a line: its value shows, and stays when the line is replaced.
