@@ -27,7 +27,9 @@ func (auditPage) Deeds() []pair {
 	for action, words := range deeds {
 		list = append(list, pair{action, words})
 	}
-	slices.SortFunc(list, func(a, b pair) int { return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(list, func(a, b pair) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Name, b.Name))
+	})
 	return list
 }
 

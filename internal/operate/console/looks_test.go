@@ -15,7 +15,8 @@ import (
 func TestPolicyIsReadInWords(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
-	require.Zero(t, f.Pinwheel("owners", "set", "acme", "--weight", "3", "--cpu", "200ms", "--nats-publish", "orders.>,a.b").Code)
+	require.Zero(t, f.Pinwheel("owners", "set", "acme", "--weight", "3", "--cpu", "200ms", "--nats-publish",
+		"orders.>,a.b").Code)
 	p := newPerson(t, startConsole(t, f), operateToken)
 	const words = `title="weight 3, natsPublish orders.>, a.b, ceilings cpuMs 200">weight 3,`
 	require.Eventually(t, func() bool { return strings.Contains(html.UnescapeString(p.page("/owners")), words) }, patience,
@@ -70,7 +71,8 @@ func TestPagesLeadOn(t *testing.T) {
 	require.Contains(t, page, `id="`+version[1]+`"`)
 	require.Contains(t, page, `id="ticks"`)
 	require.Contains(t, page, `<span class="hint">UTC</span>`, "a schedule has a zone")
-	require.NotContains(t, page[strings.Index(page, `id="ticks"`):], "<th>Worker</th>", "a page of one worker names it once")
+	require.NotContains(t, page[strings.Index(page, `id="ticks"`):], "<th>Worker</th>",
+		"a page of one worker names it once")
 
 	const waiting = "/event?owner=acme&worker=w&id=later%2f1"
 	cancel := `<a href="/schedules/cancel?worker=acme/w&amp;id=later%2f1">Cancel it …</a>`

@@ -41,11 +41,13 @@ func TestConsoleLooks(t *testing.T) {
 	event := "/event?owner=" + longOwner + "&worker=" + longWorker + "&id=" + url.QueryEscape(longEvent)
 	for _, p := range [][2]string{
 		{"/?owner=acme", "flow"}, {"/workers", "workers"}, {"/workers?match=none", "workers-none"}, {worker, "worker"},
-		{worker + "/promote?version=3&percent=25", "promote"}, {worker + "/rollback", "rollback"}, {worker + "/reset", "reset"},
+		{worker + "/promote?version=3&percent=25", "promote"}, {worker + "/rollback", "rollback"},
+		{worker + "/reset", "reset"},
 		{"/dead", "dead"}, {"/dead?counts=yes&owner=" + longOwner, "dead-counted"}, {"/dead?text=none", "dead-none"},
 		{"/dead?match=(", "dead-refused"}, {letter, "letter"}, {letter + "/edit", "edit"},
 		{"/dead/replay?reason=exception&owner=" + longOwner, "replay"}, {"/dead/purge?all=yes", "purge"}, {job, "job"},
-		{event, "event"}, {event + "/1", "event-waits"}, {"/schedules", "schedules"}, {"/schedules?owner=none", "schedules-none"},
+		{event, "event"}, {event + "/1", "event-waits"}, {"/schedules", "schedules"},
+		{"/schedules?owner=none", "schedules-none"},
 		{"/owners", "owners"}, {"/owners/" + longOwner, "owner"}, {"/owners/" + longOwner + "/remove", "remove"},
 		{"/isolates", "isolates"}, {"/doctor", "doctor"}, {"/audit", "audit"}, {"/audit?what=kv.rm", "audit-none"},
 		{"/nothing", "nothing"},
@@ -71,7 +73,10 @@ func look(t *testing.T, tab context.Context, name string) {
 	for _, v := range []struct {
 		name, scheme  string
 		width, height int64
-	}{{"light", "light", 1280, 860}, {"dark", "dark", 1280, 860}, {"phone", "light", 390, 844}, {"phone-dark", "dark", 390, 844}} {
+	}{
+		{"light", "light", 1280, 860}, {"dark", "dark", 1280, 860}, {"phone", "light", 390, 844},
+		{"phone-dark", "dark", 390, 844},
+	} {
 		does(t, tab, chromedp.EmulateViewport(v.width, v.height), inColours(v.scheme))
 		fits(t, tab, int(v.width), name)
 		require.Empty(t, gets(t, tab, chromedp.Evaluate[[]string](looks)), "%s, %s", name, v.name)
