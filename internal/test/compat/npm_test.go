@@ -48,7 +48,7 @@ func npmCI(dir string) error {
 	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
