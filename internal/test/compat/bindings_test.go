@@ -28,6 +28,7 @@ const (
 	onlyText   = "of what has no clone, its text is passed on"
 	noStubs    = "there are no stubs: arguments and results are cloned"
 	thrown     = "what a method throws is passed on whole"
+	asSent     = "a body is read as it was sent"
 	structured = "an object without a prototype is data: Object.groupBy and RegExp's groups make such"
 )
 
@@ -35,6 +36,9 @@ var serviceDifferences = differences{
 	"TRACE":                               "the Fetch standard forbids TRACE",
 	"URL with a password":                 "the Fetch standard forbids it",
 	"bare fetch":                          "it is the TypeError of fetch",
+	"coded by the worker":                 asSent,
+	"coded, passed on":                    asSent,
+	"not what it says":                    asSent,
 	"ctx.exports":                         noEntry,
 	"ctx.exports plain":                   noEntry,
 	"ctx.exports same":                    noEntry,

@@ -77,6 +77,11 @@ async function answer(request, env, ctx) {
     case "text": return new Response("text", { statusText: "Fine", headers: [["Set-Cookie", "a=1"], ["Set-Cookie", "b=2"], ["X-Twice", "1"], ["X-Twice", "2"], ["X-Latin", "\xe9"]] });
     case "to": return new Response(null, { status: Number(name ?? 302), headers: { Location: url.searchParams.get("u") ?? "/echo/moved" } });
     case "loop": return Response.redirect(request.url, 302);
+    case "coded": {
+      const text = new Blob(["coded text"]), sent = url.searchParams.get("encode");
+      return new Response(sent ? text.stream().pipeThrough(new CompressionStream("gzip")) : text, { encodeBody: sent ?? "automatic", headers: { "Content-Encoding": "gzip" } });
+    }
+    case "lie": return new Response("no gzip", { encodeBody: "manual", headers: { "Content-Encoding": "gzip" } });
     case "stream": return new Response(stream("a", "b", "c"));
     case "failing": return new Response(failing());
     case "throw": return throwing[name]();
@@ -128,6 +133,8 @@ const read = async (r) => [r.status, await r.text()];
 const json = async (r) => (await r).json();
 const message = async (promise) => { try { await promise; return "nothing"; } catch (e) { return [e?.constructor?.name, e?.name, e instanceof DOMException ? "" : e?.message, e?.remote]; } };
 const fails = async (promise) => { try { return ["returns", await promise]; } catch (e) { return ["fails", e?.constructor?.name]; } };
+
+const coded = async (response) => { try { const r = await response; return [r.headers.get("content-encoding"), (await r.text()).replace(/[^ -~].*/s, "…")]; } catch (e) { return e.name; } };
 
 const cases = {
   // ---- requests ----
@@ -202,6 +209,10 @@ const cases = {
   "404": async ({ SELF }) => read(await SELF.fetch("http://x/status/404")),
   "500": async ({ SELF }) => read(await SELF.fetch("http://x/status/500")),
   "599": async ({ SELF }) => read(await SELF.fetch("http://x/status/599")),
+  "coded by the runtime": ({ SELF }) => coded(SELF.fetch("http://x/coded")),
+  "coded by the worker": ({ SELF }) => coded(SELF.fetch("http://x/coded?encode=manual")),
+  "coded, passed on": async ({ SELF }) => { const r = await SELF.fetch("http://x/coded?encode=manual"); return coded(new Response(r.body, r)); },
+  "not what it says": ({ SELF }) => coded(SELF.fetch("http://x/lie")),
   "json": ({ SELF }) => json(SELF.fetch("http://x/json")),
   "stream": async ({ SELF }) => read(await SELF.fetch("http://x/stream")),
   "stream reader": async ({ SELF }) => { let s = ""; for await (const c of (await SELF.fetch("http://x/stream")).body) s += new TextDecoder().decode(c); return s; },
