@@ -27,20 +27,25 @@ func Colors(stream any) bool {
 	return config.IsTerminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Colored is Out with colors, if Out may have some. Lines have theirs by what they begin with. What others wrote in
-// them is printable before, so nobody else colors anything.
+// Colored is Out for lines that people read: with colors, if Out may have some, and on a terminal with long lines
+// broken between words. Lines have their colors by what they begin with. What others wrote in them is printable
+// before, so nobody else colors anything.
 func (t *Terminal) Colored() io.Writer {
-	if !Colors(t.Raw.Out) {
+	if t.Columns() == 0 && !Colors(t.Raw.Out) {
 		return t.Out
 	}
-	return config.Printable(&painter{w: t.Raw.Out})
+	return config.Printable(&painter{w: t.Raw.Out, colors: Colors(t.Raw.Out), columns: t.Columns})
 }
 
-// painter colors whole lines.
+// painter colors and breaks whole lines.
 type painter struct {
-	w    io.Writer
-	mu   sync.Mutex
-	rest []byte // of the last line
+	w       io.Writer
+	colors  bool
+	columns func() int // of the terminal, which may change; 0 = none
+
+	mu     sync.Mutex
+	rest   []byte // of the last line
+	within bool   // the line before was of an event or a log
 }
 
 // Write implements io.Writer.
@@ -53,8 +58,9 @@ func (p *painter) Write(text []byte) (int, error) {
 		return len(text), nil
 	}
 	var b strings.Builder
+	columns := p.columns()
 	for line := range strings.Lines(string(p.rest[:end])) {
-		b.WriteString(Paint(strings.TrimSuffix(line, "\n")) + "\n")
+		b.WriteString(p.line(strings.TrimSuffix(line, "\n"), columns) + "\n")
 	}
 	p.rest = append([]byte(nil), p.rest[end:]...)
 	if _, err := io.WriteString(p.w, b.String()); err != nil {
@@ -63,9 +69,28 @@ func (p *painter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// hanging is how much further the rest of a broken line begins.
+const hanging = 4
+
+// line is a line as it is shown. Only text is broken: a command or a line of code is to be copied as it is.
+func (p *painter) line(line string, columns int) string {
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	p.within = timed.MatchString(line) || p.within && indent >= hanging
+	text := p.within || placed.MatchString(line)
+	if p.colors {
+		line = Paint(line)
+	}
+	if !text {
+		return line
+	}
+	return Wrapped(line, columns, indent+hanging)
+}
+
 var (
 	// timed is a line that begins with a time and a word: of an event, or of a log.
 	timed = regexp.MustCompile(`^(\d\d:\d\d:\d\d\.\d{3}\S*) (error|warn |info |debug|log  |event|batch|tick ) (.*)$`)
+	// placed is a line about a place in a source, a warning or a note.
+	placed = regexp.MustCompile(`^ *(\S+:\d+:\d+: |(warning|note): )`)
 	// ended is how an event ended, in its line.
 	ended = regexp.MustCompile(`  (✗ \S+|✓( \d+)?|asks to run again|[1-5]\d\d( [a-z]+)?|(?:ok|failed|broken|retry|interrupted)\b)(  |[ :,]|$)`)
 	// said is a word with which a line begins.

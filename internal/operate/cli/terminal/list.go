@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -180,20 +181,20 @@ func (t *Terminal) Object(one any) error { return t.List(true).Add(one) }
 func (t *Terminal) Table() *tabwriter.Writer { return tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0) }
 
 // Wrapped breaks text between words, so that lines have at most so many characters; 0 = any. Further lines begin with
-// indent spaces. A word that is longer stays whole: someone may copy it.
+// indent spaces. A word that is longer stays whole: someone may copy it. The text may have colors.
 func Wrapped(text string, columns, indent int) string {
-	if columns <= indent+leastColumn {
+	if columns <= indent+leastColumn || shown(text) <= columns {
 		return text
 	}
 	var b strings.Builder
-	at := 0
+	at, broken := 0, false // broken: the line has nothing yet but its indent
 	for i, word := range strings.Split(text, " ") {
-		n := utf8.RuneCountInString(word)
+		n := shown(word)
 		switch {
-		case i == 0:
+		case i == 0 || broken && at == indent:
 		case at+1+n > columns && at > indent:
 			b.WriteString("\n" + strings.Repeat(" ", indent))
-			at = indent
+			at, broken = indent, true
 		default:
 			b.WriteByte(' ')
 			at++
@@ -203,3 +204,9 @@ func Wrapped(text string, columns, indent int) string {
 	}
 	return b.String()
 }
+
+// color is what a terminal takes for a color and does not show.
+var color = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// shown is how many characters of a text a terminal shows.
+func shown(text string) int { return utf8.RuneCountInString(color.ReplaceAllString(text, "")) }
