@@ -295,7 +295,8 @@ var house = map[string]room{
 			"internal/lib/repeats"},
 		libs: []string{"github.com/gorilla/websocket", libProm,
 			libZerolog, "golang.org/x/crypto/acme", "golang.org/x/time/rate"},
-		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec"},
+		tests: []string{"internal/test/parallel", "internal/test/testcert", "github.com/summerwind/h2spec",
+			"golang.org/x/net/http2"},
 	},
 	// Service calls: events of this process that workers send to others of their owner.
 	"internal/env/services": {rooms: []string{"events", "events/lifecycle", "internal/lib/eventid", "isolates/egress"},

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -15,9 +16,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"github.com/pinwheel-run/pinwheel/internal/test/testcert"
 )
@@ -90,6 +94,55 @@ func TestHTTP2(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 431, resp.StatusCode)
 	_ = resp.Body.Close()
+}
+
+// net/http parses the path of an encrypted request before the gateway sees a byte of it, with net/url, which refuses
+// a % that escapes nothing. It has no hook for that: the plain bytes are tls.Conn's, and in HTTP/2 those of HPACK. So
+// this shows what clients get, and fails when a version of net/http takes such a path.
+func TestPercentOverTLS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert := newCertificate(t, dir, 1)
+	var s seen
+	_, client := openTLS(t, dir, s.handle, cert)
+	transport := client.Transport.(*http.Transport)
+	connect := func(protocol string) *tls.Conn {
+		raw, err := transport.DialContext(t.Context(), "tcp", "")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = raw.Close() })
+		require.NoError(t, raw.SetDeadline(time.Now().Add(patience)))
+		return tls.Client(raw, &tls.Config{RootCAs: transport.TLSClientConfig.RootCAs, ServerName: shop,
+			NextProtos: []string{protocol}})
+	}
+	conn := connect("http/1.1")
+	_, err := io.WriteString(conn, "GET /100% HTTP/1.1\r\nHost: "+shop+"\r\n\r\n")
+	require.NoError(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	require.Equal(t, 400, resp.StatusCode)
+	require.NoError(t, resp.Body.Close())
+
+	conn = connect("h2")
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	require.NoError(t, err)
+	frames := http2.NewFramer(conn, conn)
+	require.NoError(t, frames.WriteSettings())
+	var block bytes.Buffer
+	fields := hpack.NewEncoder(&block)
+	for _, f := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", shop}, {":path", "/100%"}} {
+		require.NoError(t, fields.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}))
+	}
+	require.NoError(t, frames.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(),
+		EndStream: true, EndHeaders: true}))
+	for {
+		frame, err := frames.ReadFrame()
+		require.NoError(t, err)
+		if reset, ok := frame.(*http2.RSTStreamFrame); ok {
+			require.Equal(t, http2.ErrCodeProtocol, reset.ErrCode)
+			break
+		}
+	}
+	require.Empty(t, s.take())
 }
 
 // A certificate that was written again is used for new connections. While the two files do not fit, the one before is.
