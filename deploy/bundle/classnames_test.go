@@ -52,3 +52,16 @@ export default { task() { throw new PaymentError() }, x: [Dup, Quiet, quiet, Mod
 	require.NoError(t, err)
 	require.NotContains(t, b.Code, "__className")
 }
+
+// Of functions with the same name all but one have a number, and no function costs a call to name it.
+func TestBuildNumbersFunctionsOfTheSameName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir+"/other.js", `export function parse() { return 1; } export const arrow = () => parse();`)
+	path := write(t, dir+"/w.js", `import { arrow, parse as theirs } from "./other.js"; function parse() { return theirs() + arrow(); }
+export default { task: () => parse() };`)
+	b, err := bundle.Build(t.Context(), path)
+	require.NoError(t, err)
+	require.Regexp(t, `(?s)function parse\(\).*function parse2\(\)`, b.Code)
+	require.NotContains(t, b.Code, "__name")
+}

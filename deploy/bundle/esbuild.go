@@ -46,8 +46,10 @@ func buildOptions(p *project, e entry, web *webFiles) (o api.BuildOptions, done 
 		Platform: api.PlatformBrowser, TreeShaking: api.TreeShakingTrue,
 		MainFields: []string{"browser", "module", "main"},
 		Conditions: conditions,
-		// Names of functions stay as written, because nothing is minified; keepClassNames sees to those of classes. The
-		// output is ASCII (the default), which V8 keeps in one byte per character.
+		// Nothing is minified. keepClassNames gives classes their names back. A function that shares its name with another
+		// one keeps its number: KeepNames would cost a call for each function that a handler makes
+		// (docs/guides/write-workers.md has figures). The output is ASCII (the default), which V8 keeps in one byte per
+		// character.
 		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentInclude, LegalComments: api.LegalCommentsNone,
 		// Bundlers define this, and many packages do not load without it.
 		Define:   map[string]string{"process.env.NODE_ENV": `"production"`},
