@@ -61,7 +61,7 @@ var goes = map[string]string{
 	"isolates/hostcalls/send.go:store":                  "a call of its run, paid for in its bytes, which ends when the run does",
 	"isolates/offload/compression/decompressor.go:Step": "Close ends it",
 	"isolates/pool.go:Open":                             "Close waits for it",
-	"isolates/pool.go:startThread":                      "a thread: Close waits for it, unless V8 does not let it go",
+	"isolates/loop.go:startThread":                      "a thread: Close waits for it, unless V8 does not let it go",
 	"isolates/pool.go:waitAtMost":                       "waits for a group no longer than it is given: V8 may not let a thread go",
 	"isolates/hostcalls/socket.go:open":                 "a call of its run, which ends when the run does",
 	"isolates/hostcalls/socket.go:startWriting":         "ends when nothing is to be written, or talk closes the connection",

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"os"
 	"path"
@@ -468,12 +470,12 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// The answers of "Where is …?" exist: rooms, and files in them.
+// The answers of "Where is …?" exist: rooms, files in them, and what is declared there (file:name).
 func TestArchitectureNamesWhatExists(t *testing.T) {
 	page := read(t, "docs/development/architecture.md")
 	_, where, ok := strings.Cut(page, "## Where is …?")
 	require.True(t, ok)
-	n := 0
+	n, lines := 0, 0
 	for _, row := range rows(where, 2) {
 		for _, m := range ticked.FindAllStringSubmatch(row[1], -1) {
 			room, _, _ := strings.Cut(m[1], "/")
@@ -481,11 +483,17 @@ func TestArchitectureNamesWhatExists(t *testing.T) {
 				continue // a function or a type
 			}
 			n++
-			_, err := os.Stat(m[1])
+			file, symbol, named := strings.Cut(m[1], ":")
+			_, err := os.Stat(file)
 			require.NoError(t, err, "docs/development/architecture.md: %s", row[0])
+			if named {
+				lines++
+				require.Contains(t, declared(t, file), symbol, "docs/development/architecture.md: %s", row[0])
+			}
 		}
 	}
 	require.Greater(t, n, 25)
+	require.GreaterOrEqual(t, lines, 20)
 	for name := range house {
 		if name != "" && !strings.HasPrefix(name, "examples/") {
 			named, err := regexp.MatchString("`([a-z0-9/]*/)?"+path.Base(name)+"`", page)
@@ -493,6 +501,36 @@ func TestArchitectureNamesWhatExists(t *testing.T) {
 			require.True(t, named, "docs/development/architecture.md does not name the room %s", name)
 		}
 	}
+}
+
+// declared lists the functions, methods (Type.name) and types that a file declares.
+func declared(t *testing.T, file string) (list []string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				of := d.Recv.List[0].Type
+				if star, ok := of.(*ast.StarExpr); ok {
+					of = star.X
+				}
+				if of, ok := of.(*ast.Ident); ok {
+					name = of.Name + "." + name
+				}
+			}
+			list = append(list, name)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if s, ok := spec.(*ast.TypeSpec); ok {
+					list = append(list, s.Name.Name)
+				}
+			}
+		}
+	}
+	return list
 }
 
 // The index lists every page. The decisions are listed in their own index.

@@ -2,66 +2,13 @@ package isolates
 
 import (
 	"bytes"
-	"runtime"
 	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
-	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
-
-// V8 cannot suspend a turn, but a thread can continue without it. A long turn goes away when others wait for its
-// thread. Its OS thread runs the turn to its end, at a lower priority, and another OS thread takes over everything else
-// of the thread. No thread enters the turn's isolate until the turn is back. So no event waits for another owner's
-// event for longer than turnQuantum and a few ticks (docs/development/adr/0020).
-const (
-	// turnQuantum is the CPU time after which a turn goes away when others wait.
-	turnQuantum = 20 * time.Millisecond
-	// leastAway is how many turns of a process may be away at once (awayTurns.most). The bound is four for each thread
-	// if that is more.
-	leastAway = 16
-)
-
-// step is the kind of a turn. It determines what follows the turn.
-type step uint8
-
-const (
-	stepCall   step = iota // calls the entry function for the run
-	stepModule             // evaluates the module
-	stepEnded              // reports to a persistent context which runs are over; nothing follows
-)
-
-// endedTurn is a turn that has ended.
-type endedTurn struct {
-	run        *run
-	step       step
-	start, end time.Time
-	result     v8x.Result
-	cpu        time.Duration
-	killed     events.Reason
-}
-
-// awayTurn is a turn that is away.
-type awayTurn struct {
-	*watch
-	home *thread
-	of   *run
-}
-
-// awayTurns are the turns of a process that are away. The watchdog owns them.
-type awayTurns struct {
-	list []awayTurn
-	most int // may be away at once
-}
-
-// pending is a turn that comes after the one under way.
-type pending struct {
-	run        *run
-	call, body []byte
-}
 
 // longTurn returns the turn of t if it has taken long: its run, the CPU time that the run has used in all, and the
 // turn's number. may reports whether the turn can go away. pressed reports whether something waits for the thread.
@@ -84,7 +31,7 @@ func (w *watch) longTurn(t *thread, now time.Time) (r *run, cpu time.Duration, t
 // there while its watch is locked.
 func (t *thread) hasOtherWork(now time.Time) bool {
 	at := t.timers.Next()
-	return t.inbox.full() || len(t.out.reports) > 0 || len(t.waiting) > 0 || t.queuedCalls.wait() || !at.IsZero() &&
+	return t.inbox.Full() || len(t.out.reports) > 0 || len(t.waiting) > 0 || t.queuedCalls.Wait() || !at.IsZero() &&
 		!at.After(now)
 }
 
@@ -170,19 +117,12 @@ func loseAway(p *Pool, a awayTurn, cause *lossCause) {
 	a.giveUp(cause)
 }
 
-// ended reports whether the turn is over.
-func (w *watch) ended() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.isolate == nil
-}
-
 // giveUp lets the thread continue without the turn, which V8 does not end, and without its isolate.
 func (a awayTurn) giveUp(cause *lossCause) {
 	r := a.of
 	a.home.post(func(t *thread) {
 		iso := r.context.isolate
-		t.pool.holdings.forgetIsolate(t.pool, iso)
+		t.pool.forgetIsolate(iso)
 		iso.lost = iso.away
 		iso.away = false
 		t.awayTurns--
@@ -199,33 +139,13 @@ func (a awayTurn) giveUp(cause *lossCause) {
 	})
 }
 
-// handBack returns a turn that was away to the thread, and ends the OS thread that carried it.
-func (t *thread) handBack(w *watch, x endedTurn) {
-	if w.lost.Load() {
-		t.pool.losses.runaways.remove(w)
-		t.pool.losses.back.Add(1)
-	}
-	v8x.ForgetThread()
-	w.slot.Free()
-	if !t.inbox.addReturned(returnedTurn{x, w.lost.Load()}) {
-		x.run.context.isolate.free(t.pool)
-	}
-	runtime.Goexit()
-}
-
-// returnedTurn is a turn that was away and has ended. lost: it was given up.
-type returnedTurn struct {
-	endedTurn
-	lost bool
-}
-
 // resumeReturned continues after a turn that was away.
 func (t *thread) resumeReturned(x returnedTurn) {
 	r, iso := x.run, x.run.context.isolate
 	iso.away = false
 	switch {
 	case iso.lost:
-		iso.free(t.pool)
+		t.pool.free(iso)
 		return
 	case x.lost: // the call that gives it up follows
 		return
@@ -246,30 +166,14 @@ func (t *thread) resumeReturned(x returnedTurn) {
 	}
 }
 
-// free closes an isolate that was given up and whose turn has come back. Its thread may have ended.
-func (iso *isolate) free(p *Pool) {
-	for _, c := range iso.dead {
-		c.Close()
-	}
-	iso.dead = nil
-	iso.v8.Close()
-	p.memory.lost.Add(-iso.charged)
-}
-
-// postpone keeps a queued call until its isolate is back. It returns false when the isolate is not away.
-func (c queuedCall) postpone() bool {
-	if c.run.context == nil || !c.run.context.isolate.away {
-		return false
-	}
-	iso := c.run.context.isolate
-	iso.later = append(iso.later, c)
-	return true
-}
-
-// awaitAway waits until no turn of the thread is away. The pool closes then: the watchdog ends those turns or gives
-// them up.
-func (t *thread) awaitAway() {
-	for t.handleInbox(); t.awayTurns > 0; t.handleInbox() {
-		<-t.inbox.wake
-	}
-}
+// V8 cannot suspend a turn, but a thread can continue without it. A long turn goes away when others wait for its
+// thread. Its OS thread runs the turn to its end, at a lower priority, and another OS thread takes over everything else
+// of the thread. No thread enters the turn's isolate until the turn is back. So no event waits for another owner's
+// event for longer than turnQuantum and a few ticks (docs/development/adr/0020).
+const (
+	// turnQuantum is the CPU time after which a turn goes away when others wait.
+	turnQuantum = 20 * time.Millisecond
+	// leastAway is how many turns of a process may be away at once (awayTurns.most). The bound is four for each thread
+	// if that is more.
+	leastAway = 16
+)

@@ -95,7 +95,7 @@ func TestLostRunsHoldNothing(t *testing.T) {
 			beside := of("beta", kvWorker(`export default { async fetch(r, env) { await env.KV.get("never") } }`))
 			beside.Limits.Wall = workers.Millis(patience)
 			waits := b.start(beside, fetch("GET", "http://w/", ""))
-			require.Eventually(t, func() bool { return b.pool.holdings.of("beta") > 0 }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return b.pool.holdings.Of("beta") > 0 }, patience, time.Millisecond)
 			keys := `["large"]`
 			if !c.thread { // answers wait: so the turn goes away
 				keys = `["large", "large", "a", "b", "c"]`
@@ -113,12 +113,12 @@ func TestLostRunsHoldNothing(t *testing.T) {
 			}
 			culprit.wait(t, culprit.ended)
 			require.True(t, culprit.end.Lost, culprit.end.Failure)
-			require.Eventually(t, func() bool { return b.pool.holdings.of("acme") == 0 }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return b.pool.holdings.Of("acme") == 0 }, patience, time.Millisecond)
 			if c.thread {
 				waits.wait(t, waits.ended)
 				b.holdsNothing()
 			} else {
-				require.NotZero(t, b.pool.holdings.of("beta"), "the thread went on")
+				require.NotZero(t, b.pool.holdings.Of("beta"), "the thread went on")
 				require.False(t, waits.isOver())
 			}
 			if c.code == strays {

@@ -121,9 +121,9 @@ func TestQueuedCallsTakeTurns(t *testing.T) {
 	add("long", 1000, 10*time.Millisecond)
 	add("short", 100, 100*time.Microsecond)
 	rounds := 0
-	for len(th.queuedCalls.of) == 2 {
+	for th.queuedCalls.Len() == 2 {
 		if !th.doQueuedCalls() {
-			require.True(t, th.queuedCalls.forgiveDebts())
+			require.True(t, th.queuedCalls.ForgiveDebts())
 		}
 		rounds++
 	}
@@ -135,11 +135,11 @@ func TestQueuedCallsTakeTurns(t *testing.T) {
 	}
 	require.LessOrEqual(t, long, 3, "100 short ones take as long as one long one")
 	require.GreaterOrEqual(t, rounds, 10, "new events are looked for in between")
-	for len(th.queuedCalls.of) > 0 {
+	for th.queuedCalls.Len() > 0 {
 		th.doQueuedCalls()
-		th.queuedCalls.forgiveDebts()
+		th.queuedCalls.ForgiveDebts()
 	}
 	require.Len(t, order, 1100)
-	require.Empty(t, th.queuedCalls.ring)
-	require.False(t, th.queuedCalls.forgiveDebts())
+	require.Zero(t, th.queuedCalls.Len())
+	require.False(t, th.queuedCalls.ForgiveDebts())
 }

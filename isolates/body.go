@@ -169,15 +169,6 @@ func (r *run) endBody(p *Pool, e lifecycle.End) {
 	r.addToBody(p, events.Chunk{Failure: f})
 }
 
-// firstGrant is how many bytes of the reply's body may be produced at first. 0 = the requester wants the whole body at
-// once.
-func firstGrant(e *lifecycle.Delivery) float64 {
-	if e.Requester == nil {
-		return 0
-	}
-	return float64(min(e.Requester.Credit, firstCredit))
-}
-
 // callRun makes a call into a run's JavaScript unless the run is over. Any goroutine may call it.
 func (r *run) callRun(t *thread, encode func(*v8x.Call)) {
 	r.Later(func() {

@@ -121,10 +121,6 @@ func (t *thread) applyToRun(r *run, op int, in *v8x.Commands, now time.Time) {
 	}
 }
 
-// maxText is how many bytes of a line of output, or of a failure, are read. A failure keeps less, and a line is
-// shorter.
-const maxText = 64 << 10
-
 // takeReply carries out a command with a response, or with the head of one.
 func (r *run) takeReply(in *v8x.Commands, now time.Time) {
 	reply, bad := r.readReply(in)
@@ -294,4 +290,22 @@ func ofConnection(name string) bool {
 		return true
 	}
 	return false
+}
+
+// decide notes what the handler decided about an event of its batch.
+func (r *run) decide(in *v8x.Commands) {
+	i, what, delay := in.Int(), lifecycle.Decision(in.Int()), in.Number()
+	if i < 0 || i >= int64(len(r.attempt.Batch)) {
+		return
+	}
+	if r.end.Items == nil {
+		r.end.Items = make([]lifecycle.Item, len(r.attempt.Batch))
+	}
+	if r.end.Items[i].Decision != lifecycle.Undecided {
+		return
+	}
+	r.end.Items[i] = lifecycle.Item{Decision: what, Delay: time.Duration(min(delay, 1e9) * float64(time.Second))}
+	if what == lifecycle.Failed {
+		r.end.Items[i].Failure = events.NewFailure(events.Reason(in.Text()), in.Clip(maxText), "")
+	}
 }

@@ -135,3 +135,43 @@ func (c Config) Validate() error {
 func (c Config) prewarmed() int {
 	return min(c.SpareIsolates, (c.MaxIsolates-c.Threads-c.Background)/4)
 }
+
+// maxText is how many bytes of a line of output, or of a failure, are read. A failure keeps less, and a line is
+// shorter.
+const maxText = 64 << 10
+
+// maxIsolatesOf returns how many isolates a thread may have. Background threads have few owners, and together an eighth
+// of all isolates.
+func (c Config) maxIsolatesOf(index int) int {
+	all, background := c.MaxIsolates-c.prewarmed(), 0
+	if c.Background > 0 {
+		background = max(1, all/(8*c.Background))
+	}
+	if index >= c.Threads {
+		return background
+	}
+	rest := all - c.Background*background
+	n := rest / c.Threads
+	if index < rest%c.Threads {
+		n++
+	}
+	return max(1, n)
+}
+
+// The heaps of all isolates of a process lie in one address range of 4 GB (V8's pointer compression cage). V8 ends the
+// process, or a thread of it, when that range is full. So the sum of the heaps is kept below a budget. A new isolate is
+// made only where it fits. When existing isolates have grown too large, idle ones are closed first, then the largest.
+const (
+	cageMB  = 4096
+	slackMB = 512 // a single value may be this large before V8 checks any limit
+	// freshHeap is the assumed size of a new isolate with a context from the snapshot. The isolate is measured after
+	// its first turns.
+	freshHeap = 3 << 20
+)
+
+// mostHeapMB is the largest budget for that many threads. It leaves room for the slack. It also assumes that each
+// thread may be in an isolate that is about to grow to its limit, and beyond it by as much as the other contexts in the
+// isolate may have.
+func mostHeapMB(threads int) int {
+	return max(cageMB-slackMB-threads*(workers.DefaultLimits.HeapMB+maxOthers>>20), 512)
+}

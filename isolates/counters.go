@@ -237,9 +237,15 @@ func (c *counters) grew(iso *isolate, heap, charged int64) {
 	iso.counters.charged.Add(charged)
 }
 
-// heapEvery is the shortest time between two measurements of an isolate without a special reason. V8 takes microseconds
-// for one.
-const heapEvery = time.Second
+const (
+	// measureAfter is how long a turn must take for a heap to grow by an amount that matters. The isolate is measured
+	// after such a turn.
+	measureAfter = 2 * time.Millisecond
+	// measureBetween is the same if the next turn belongs to another context. A measurement takes microseconds.
+	measureBetween = 200 * time.Microsecond
+	// heapEvery is the shortest time between two measurements of an isolate without a special reason.
+	heapEvery = time.Second
+)
 
 // sampleHeap measures the size of an isolate. Owner thread only.
 func (c *counters) sampleHeap(iso *isolate, now time.Time, every time.Duration) {
@@ -247,8 +253,31 @@ func (c *counters) sampleHeap(iso *isolate, now time.Time, every time.Duration) 
 		return
 	}
 	size := int64(iso.v8.HeapBytes())
-	iso.functions.collected(iso.v8.Collections())
-	charged := iso.charges.of(size, iso.functions.count(), int64(iso.v8.CodeBytes()))
+	iso.functions.Collected(iso.v8.Collections())
+	charged := iso.charges.Of(size, iso.functions.Count(), int64(iso.v8.CodeBytes()))
 	c.grew(iso, size-iso.heap, charged-iso.charged)
 	iso.heap, iso.charged, iso.sampled, iso.unmeasured = size, charged, now, 0
+}
+
+// measure measures an isolate. Growth since the last measurement is attributed to the context that ran last.
+func (c *counters) measure(iso *isolate, now time.Time, every time.Duration) {
+	before := iso.heap
+	c.sampleHeap(iso, now, every)
+	switch {
+	case iso.heap > before && iso.latest != nil:
+		iso.latest.size += iso.heap - before
+	case iso.heap < before: // garbage, of any of the contexts
+		for _, jc := range iso.contexts {
+			jc.size = int64(float64(jc.size) * float64(iso.heap) / float64(before))
+		}
+	}
+}
+
+// measureBefore measures an isolate before jc enters it, if another context has run in it since the last look, long
+// enough to have grown by an amount that matters. Without this look, that growth would be attributed to jc.
+func (c *counters) measureBefore(jc *jsContext) {
+	iso := jc.isolate
+	if iso.latest != jc && iso.unmeasured > measureBetween {
+		c.measure(iso, time.Now(), 0)
+	}
 }

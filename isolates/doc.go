@@ -9,12 +9,22 @@
 // context of mode persistent runs several events at once, and outlives the failure of one. After
 // Config.ContextMaxReuses events a context is made anew, unless its isolate is small.
 //
-// The parts of a thread: thread is the loop, and runs events in turns; heaps decide where an event runs, with a file
-// for each mode (pinned, shared, oneshot, persistent); queuedCalls has the calls that wait, by owner; run is one
-// attempt. What the JavaScript of a run asks of Go is in package hostcalls, which ends it when the run ends.
+// The parts of a pool, from what other goroutines call down to what everything uses:
 //
-// Parts of a pool have packages of their own: owners (what an owner may have), timers, stacks (in the author's files),
-// codecache (compiled code), prewarm (isolates made in advance) and stats (figures).
+//   - Pool and Checker, and what ends contexts (contexts.go); metrics.
+//   - The watchdog: it ends turns that exceed a limit (watch), sends long ones away (away.go), and replaces threads
+//     that V8 does not give back (runaway.go).
+//   - thread: the loop (loop.go), and the turns of a run (turn.go, commands.go, body.go, end.go).
+//   - placer: in which context an event runs, by mode, and what becomes of the context.
+//   - persistents and heaps: the contexts and isolates of one thread. They know no thread, and have no locks.
+//   - poolHeaps: what the heaps of all threads share.
+//   - run, jsContext, isolate: one attempt, and where it runs.
+//
+// Files use files below them. What JavaScript asks of Go is in package hostcalls, which ends it when the run ends.
+//
+// Parts that know no run have packages of their own: owners (what an owner may have), inbox and callqueue (what waits
+// for a thread), homes (threads of persistent workers), holdings and charges (what counts against limits), timers,
+// stacks (in the author's files), codecache (compiled code), prewarm (isolates made in advance) and stats (figures).
 //
 // Work comes from a Source (package dispatch) in batches and goes back as Reports in batches. An attempt ends in two
 // phases: the Reply when the response is ready, and the End when nothing that it passed to waitUntil is left, within

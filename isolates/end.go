@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 		return
 	}
 	if r.betweenEvents {
-		t.persistents.invalidate(r.context, discardReason(r, &e))
+		t.persistents.invalidate(r.context, cmp.Or(discardReason(r, &e), discardReuses))
 		return
 	}
 	r.logFailure(t.pool.host, "failed", e.Failure)
@@ -38,7 +39,7 @@ func (t *thread) end(r *run, e lifecycle.End) {
 	}
 	t.cancelStarted(r)
 	if r.context != nil {
-		t.heaps.release(r)
+		t.placer.release(r, discardReason(r, &r.end))
 	}
 }
 
@@ -53,7 +54,7 @@ func (r *run) logFailure(host Host, what string, f *events.Failure) {
 	host.Log(line)
 }
 
-// discardReason is why the context of a run is not used again.
+// discardReason is why the context of a run is not used again, or "" if the run gives no reason.
 func discardReason(r *run, e *lifecycle.End) string {
 	switch {
 	case e.Failure != nil:
@@ -67,7 +68,7 @@ func discardReason(r *run, e *lifecycle.End) string {
 	case r.context.reset:
 		return discardReset
 	}
-	return discardReuses
+	return ""
 }
 
 // cancelStarted cancels everything that the run started. Nothing of it can reach a later event.
@@ -229,4 +230,17 @@ func (r *run) account() {
 	}
 	r.reported = r.cpu
 	r.thread.pool.source.Running(r.thread.index, r.attempt, r.cpu)
+}
+
+// terminateNow calls onTerminate for an isolate that must go at once. The hook has one turn.
+func (t *thread) terminateNow(iso *isolate) {
+	if len(iso.contexts) == 0 || iso.contexts[0].life == nil || iso.contexts[0].life.phase > retiring {
+		return
+	}
+	jc := iso.contexts[0]
+	jc.life.phase = leaving
+	t.persistents.terminatesNow = true
+	t.persistents.startHook(jc, hookTerminate)
+	t.persistents.terminatesNow = false
+	t.watch.attribute(t.beginning)
 }

@@ -155,7 +155,7 @@ func TestRequestsForFilesAreSubrequests(t *testing.T) {
 	o.wait(t, o.ended)
 	require.Equal(t, []any{20., 9980.}, b.data(o))
 	require.EqualValues(t, hostcalls.MaxConcurrent, f.most.Load())
-	require.Zero(t, b.pool.holdings.of("acme"))
+	require.Zero(t, b.pool.holdings.Of("acme"))
 }
 
 // A file comes as fast as its handler reads it. Of a body that nobody reads, little is read; it is dropped with its
@@ -179,7 +179,7 @@ func TestFilesComeAsTheyAreRead(t *testing.T) {
 	<-f.gone
 	require.LessOrEqual(t, f.written.Load(), int64(hostcalls.UnreadBytes+3*chunkOfTest))
 	require.LessOrEqual(t, f.unread.Load(), int64(chunkOfTest), "nothing has asked for it")
-	require.Eventually(t, func() bool { return b.pool.holdings.of("acme") == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.pool.holdings.Of("acme") == 0 }, patience, time.Millisecond)
 }
 
 const chunkOfTest = 32 << 10 // of testFiles

@@ -11,22 +11,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// What a closed context had counts until V8 has collected it.
-func TestFunctionsOfClosedContexts(t *testing.T) {
-	var f functions
-	f.opened(5)
-	f.opened(7)
-	f.dropped(5)
-	require.EqualValues(t, 12, f.count())
-	f.collected(1)
-	require.EqualValues(t, 12, f.count(), "V8 may have begun before the context was closed")
-	f.collected(2)
-	require.EqualValues(t, 7, f.count())
-	f.dropped(7)
-	f.collected(4)
-	require.Zero(t, f.count())
-}
-
 // manyFunctions makes a worker whose module has that many functions.
 func manyFunctions(owner string, n int) *workers.Worker {
 	w := worker("w", `export default { fetch: (r) => r ? new Response("ok") : [`+strings.Repeat("()=>0,", n)+`] }`)
@@ -39,18 +23,18 @@ func TestFunctionsAreCharged(t *testing.T) {
 	const each = 100_000
 	b := newBench(t, func(c *Config) { c.SpareIsolates = 0 })
 	b.run(manyFunctions("acme", each), fetch("GET", "http://x/", ""))
-	require.GreaterOrEqual(t, b.pool.charged(), each*b.pool.memory.charges.function)
+	require.GreaterOrEqual(t, b.pool.charged(), each*b.pool.memory.charges.Function)
 	require.Less(t, b.pool.Stats().HeapBytes, b.pool.charged(), "the heap is smaller")
 }
 
 // Owners whose functions would not fit have isolates closed.
 func TestFunctionsCloseIsolates(t *testing.T) {
-	b := openBench(t, func(p *Pool) { p.memory.charges.function = 1024 << 20 / (20 * v8x.RuntimeFunctions) },
+	b := openBench(t, func(p *Pool) { p.memory.charges.Function = 1024 << 20 / (20 * v8x.RuntimeFunctions) },
 		func(c *Config) { c.SpareIsolates, c.HeapMB, c.OwnerHeapMB = 0, 1024, 512 })
 	for i := range 40 {
 		o := b.run(workerOf(fmt.Sprint("owner", i), countsCalls), fetch("GET", "http://x/", ""))
 		require.Nil(t, o.end.Failure)
-		require.LessOrEqual(t, b.pool.charged(), 1024<<20+v8x.RuntimeFunctions*b.pool.memory.charges.function,
+		require.LessOrEqual(t, b.pool.charged(), 1024<<20+v8x.RuntimeFunctions*b.pool.memory.charges.Function,
 			"of one context too many")
 	}
 	require.LessOrEqual(t, b.pool.Stats().Contexts, 21)

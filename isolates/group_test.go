@@ -119,7 +119,7 @@ func TestOwnerLeavesGroupDuringARun(t *testing.T) {
 	o = b.run(w, fetch("POST", "http://x/", "x"))
 	require.Equal(t, "1 1", string(o.reply.Body), "not in the isolate of the group")
 	for _, tenant := range []string{"shop", "@acme"} {
-		require.Eventually(t, func() bool { return b.pool.holdings.of(tenant) == 0 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return b.pool.holdings.Of(tenant) == 0 }, patience, time.Millisecond)
 	}
 }
 

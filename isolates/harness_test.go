@@ -126,7 +126,7 @@ func openBench(t testing.TB, before func(*Pool), change ...func(*Config)) *bench
 // holdsNothing waits until all that runs held is given back.
 func (b *bench) holdsNothing(what ...any) {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool { return b.pool.holdings.total.Load() == 0 }, patience, time.Millisecond, what...)
+	require.Eventually(b.t, func() bool { return b.pool.holdings.Total() == 0 }, patience, time.Millisecond, what...)
 }
 
 // checkHoldings fails a test whose runs are over and did not give back what they held.

@@ -14,35 +14,36 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// heaps are the isolates of one thread and the contexts in them. They decide where an attempt runs, and what is closed
-// to make room for it. They begin and end no attempt. Only their thread uses them, and they have no locks. Other
-// goroutines may read counters. The isolates of mode shared that no thread uses are in Pool.shared.
+// heaps are the isolates of one thread and the contexts in them. They make and close both, and make room for them
+// (heaps_room.go). Which context an attempt gets is up to the placer. They begin and end no attempt. Only their thread
+// uses them, so they have no locks. Other goroutines may read counters. The isolates of mode shared that no thread uses
+// are in poolHeaps.shared.
 //
-// An isolate is in isolates, and its contexts are in contexts, from addIsolate to removeIsolate. A context of a
-// persistent worker is in persistents as well, for as long as it takes events.
+// An isolate is in isolates, and its contexts are in contexts, from addIsolate to removeIsolate: count is the length of
+// all lists in isolates. lent and spent name some of these isolates again, or isolates that were closed since. A
+// context of a persistent worker is in persistents as well, for as long as it takes events.
 type heaps struct {
-	pool        *Pool
+	pool        *poolHeaps
 	runs        runner
-	persistents *persistents
-	counters    counters // any goroutine may read it
-	resting     resting
+	endBetween  func(*jsContext) // ends what a persistent context does between events, before it is closed
+	counters    counters         // any goroutine may read it
 	maxIsolates int
 
-	isolates    map[string][]*isolate // by tenant
-	contexts    contextIndex          // in these isolates
-	count       int                   // number of isolates
-	lent        []*isolate            // shared isolates that may be given back
-	spent       []*isolate            // isolates of mode oneshot that must be closed
-	closed      []*workers.Worker     // whose last context was closed, not reported yet
-	pendingCode pendingCode           // contexts whose code is to be kept
+	isolates map[string][]*isolate // by tenant
+	contexts contextIndex          // in these isolates
+	count    int                   // number of isolates
+	lent     []*isolate            // shared isolates that may be given back
+	spent    []*isolate            // isolates of mode oneshot that must be closed
+	closed   []*workers.Worker     // whose last context was closed, not reported yet
 
 	freed      bool          // there may be room for attempts that wait
-	grown      bool          // a heap was found larger
-	collecting time.Duration // CPU time of garbage collections before the run
+	grown      bool          // a heap was found larger: the budget of the process must be checked
+	collecting time.Duration // CPU time of garbage collections before the run, which its owner pays and not the run
 	call       v8x.Call
 }
 
-// runner is what heaps need of their thread, which alone begins and ends runs. Its methods may close contexts.
+// runner is what heaps need of their thread, which alone begins and ends runs. Its methods may close contexts. heaps
+// call it when something is closed, never for an event that finds its context.
 type runner interface {
 	// stop ends a run that cannot continue.
 	stop(r *run, why events.Reason, message string)
@@ -50,96 +51,16 @@ type runner interface {
 	interrupt(iso *isolate)
 	// terminateNow calls onTerminate of a persistent context in an isolate that is about to be closed.
 	terminateNow(iso *isolate)
-	// cancelStarted cancels everything that a run started.
-	cancelStarted(r *run)
-	// turn calls the entry function on behalf of a run. It does not return if the turn goes away.
-	turn(r *run, call, body []byte)
 	// hasWaiting reports whether attempts wait for room.
 	hasWaiting() bool
 }
 
-// prepare sets up the heaps of t, which has no isolates yet.
-func (h *heaps) prepare(t *thread) {
-	h.pool, h.runs, h.persistents = t.pool, t, &t.persistents
-	h.pendingCode.cache = t.pool.code
-	h.counters.changed = t.pool.cfg.OnContext
-	h.resting = resting{heaps: h, rests: &t.pool.rests, nudge: t.inbox.nudge}
-	h.maxIsolates = t.pool.cfg.maxIsolatesOf(t.index)
+// prepare sets up the heaps of the thread with that number, which has no isolates yet.
+func (h *heaps) prepare(p *poolHeaps, thread int, runs runner, endBetween func(*jsContext)) {
+	h.pool, h.runs, h.endBetween = p, runs, endBetween
+	h.counters.changed = p.cfg.OnContext
+	h.maxIsolates = p.cfg.maxIsolatesOf(thread)
 	h.isolates, h.contexts = map[string][]*isolate{}, contextIndex{}
-}
-
-// acquire finds or makes the context for w, according to its mode. It returns nil if there is no room now.
-func (h *heaps) acquire(w *workers.Worker, mode workers.Mode) (*jsContext, error) {
-	// First, so that a worker that cannot run takes no room from others.
-	if _, err := bindings.SecretsOf(w, h.pool.cfg.Secrets, h.pool.checks); err != nil {
-		return nil, err
-	}
-	switch mode {
-	case workers.Oneshot:
-		return h.newInOwnIsolate(w, mode)
-	case workers.Persistent:
-		return h.persistents.acquire(w)
-	case workers.Shared:
-		h.borrow(w)
-	}
-	return h.reuse(w, mode)
-}
-
-// addRun and removeRun record the runs in a context.
-func (h *heaps) addRun(jc *jsContext, r *run, now time.Time) {
-	jc.runs = append(jc.runs, r)
-	jc.used = now
-	jc.isolate.busy++
-	jc.isolate.used = now
-	h.counters.entered(jc, jc.isolate.busy)
-}
-
-// release takes a run that has ended out of its context. The context is used again, unless the run failed.
-func (h *heaps) release(r *run) {
-	jc, iso, e := r.context, r.context.isolate, &r.end
-	h.removeRun(jc, r)
-	iso.used, iso.rest = time.Now(), restNone
-	h.resting.await()
-	clean := e.Failure == nil && !e.Interrupted && r.failure == nil && !jc.outdated() && !h.mustRecreate(jc)
-	if clean {
-		h.pendingCode.noteRun(jc)
-	}
-	switch {
-	case iso.mode == workers.Persistent:
-		h.persistents.runEnded(jc, r)
-		h.measure(iso, iso.used, heapEvery)
-	case iso.mode == workers.Oneshot:
-		h.spent = append(h.spent, iso)
-	case !clean:
-		h.counters.discarded(jc, discardReason(r, e))
-		h.dropContext(jc)
-	default:
-		h.measure(iso, iso.used, heapEvery)
-	}
-	if iso.mode == workers.Shared && iso.busy == 0 && !iso.closed {
-		h.lent = append(h.lent, iso)
-	}
-}
-
-func (h *heaps) removeRun(jc *jsContext, r *run) {
-	n := len(jc.runs)
-	if jc.runs = slices.DeleteFunc(jc.runs, func(x *run) bool { return x == r }); len(jc.runs) == n {
-		return
-	}
-	jc.isolate.busy--
-	h.freed = true
-	h.counters.left(jc, jc.isolate.busy)
-}
-
-// mustRecreate reports whether to recreate a context after ContextMaxReuses events. Recreating loses what V8 has
-// learned about its code, so a context whose isolate is small stays.
-func (h *heaps) mustRecreate(jc *jsContext) bool {
-	cfg := &h.pool.cfg
-	if jc.life != nil || jc.uses == 0 || jc.uses%cfg.ContextMaxReuses != 0 {
-		return false
-	}
-	h.measure(jc.isolate, time.Now(), 0)
-	return jc.isolate.heap > int64(cfg.ContextKeepMB)<<20
 }
 
 func (h *heaps) newIsolate(w *workers.Worker, mode workers.Mode) *isolate {
@@ -185,7 +106,7 @@ func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) 
 		return nil, err
 	}
 	jc := &jsContext{isolate: iso, worker: w, secrets: secrets, functions: v8x.FunctionsIn(w.Code)}
-	h.measureBefore(jc)
+	h.counters.measureBefore(jc)
 	if jc.v8, err = iso.v8.NewContext(ask.Answers(func(stack string) string {
 		return h.pool.stacks.Author(w, stack)
 	})); err != nil {
@@ -194,10 +115,10 @@ func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) 
 	iso.latest = jc
 	iso.contexts = append(iso.contexts, jc)
 	h.contexts.add(jc)
-	iso.functions.opened(jc.functions)
+	iso.functions.Opened(jc.functions)
 	h.counters.contextMade(jc)
 	h.counters.notify(ContextMade, jc, "")
-	h.measure(iso, time.Now(), 0)
+	h.counters.measure(iso, time.Now(), 0)
 	h.grown = true
 	bindings.Encode(h.call.Reset(js.OpEnv), w, secrets).Bool(iso.mode == workers.Persistent).Bool(h.pool.checks).
 		String(string(cmp.Or(w.BinaryType, workers.BinaryBlob)))
@@ -217,11 +138,13 @@ func (h *heaps) dropContext(jc *jsContext) {
 	iso := jc.isolate
 	iso.contexts = slices.DeleteFunc(iso.contexts, func(x *jsContext) bool { return x == jc })
 	h.contexts.remove(jc)
-	iso.functions.dropped(jc.functions)
+	iso.functions.Dropped(jc.functions)
 	if iso.latest == jc {
 		iso.latest = nil
 	}
-	h.persistents.endBetween(jc)
+	if jc.life != nil {
+		h.endBetween(jc)
+	}
 	if iso.lost {
 		iso.dead = append(iso.dead, jc.v8)
 	} else {
@@ -296,4 +219,44 @@ func (h *heaps) dropAll() {
 			h.dropIsolate(h.isolates[tenant][0])
 		}
 	}
+}
+
+// warm returns an idle context of that version on the thread, with the current values of its secrets, in an isolate
+// that its owner may still use. It returns nil if there is none.
+func (h *heaps) warm(w *workers.Worker, mode workers.Mode) *jsContext {
+	tenant := h.pool.policies.Tenant(w.Owner)
+	for _, jc := range h.contexts.of(w.Owner, w.Name) {
+		if jc.isolate.mode == mode && jc.isolate.tenant == tenant && jc.warm(w) {
+			return jc
+		}
+	}
+	return nil
+}
+
+// addRun and removeRun record the runs in a context.
+func (h *heaps) addRun(jc *jsContext, r *run, now time.Time) {
+	jc.runs = append(jc.runs, r)
+	jc.used = now
+	jc.isolate.busy++
+	jc.isolate.used = now
+	h.counters.entered(jc, jc.isolate.busy)
+}
+
+func (h *heaps) removeRun(jc *jsContext, r *run) {
+	n := len(jc.runs)
+	if jc.runs = slices.DeleteFunc(jc.runs, func(x *run) bool { return x == r }); len(jc.runs) == n {
+		return
+	}
+	jc.isolate.busy--
+	h.freed = true
+	h.counters.left(jc, jc.isolate.busy)
+}
+
+// sweep closes the isolates that have had their one event. It is called after the reply was sent.
+func (h *heaps) sweep() {
+	for _, iso := range h.spent {
+		h.dropIsolate(iso)
+	}
+	clear(h.spent)
+	h.spent = h.spent[:0]
 }

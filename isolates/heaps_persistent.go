@@ -5,10 +5,10 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/homes"
 	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/timers"
-	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
 // Bounds of what a persistent context may do between events.
@@ -22,7 +22,6 @@ const (
 	// betweenPeriod is a period between events. In each period a persistent context may make as many subrequests and
 	// sends, and write as much output, as one event.
 	betweenPeriod = time.Second
-	forever       = 100 * 365 * 24 * time.Hour
 )
 
 // Bits of js.CmdHandlers and arguments of js.OpHook.
@@ -31,50 +30,37 @@ const (
 	hookTerminate = 16
 )
 
-// phase is how far the life of a persistent context has got.
-type phase int
-
-const (
-	alive    phase = iota
-	retiring       // takes no more events; ends when its runs are over
-	leaving        // onTerminate runs
-	invalid        // must not be entered again
-)
-
-// life is what a persistent context has in addition to contexts of other modes.
-type life struct {
-	of            release
-	betweenEvents *run // stands for work between events, not for an event: timers of the module, hooks
-	phase         phase
-	why           string              // why the context is discarded
-	idle          *timers.Timer[*run] // set while nothing runs
-	ttl           *timers.Timer[*run] // runs from the creation of the context
-	hook          int                 // the hook that runs, 0 = none
-	over          []float64           // ended runs that JavaScript does not know about yet
-	owed          time.Duration       // CPU time between events that is not yet charged to the owner
-	counted       time.Time           // start of the period for which subrequests, sends and output between events are counted
-	call          v8x.Call            // of a hook
-	endedCall     v8x.Call            // of prepareTurn, before another call
-}
-
 // persistents are the persistent contexts of one thread. They decide when a context ends, and call its hooks. Only the
 // thread uses them.
+//
+// A context is in of while it takes events, and for as long its thread is its home in homes: then all its events come
+// here. A context that left of may still have runs, until checkChanged closes it.
 type persistents struct {
-	thread      *thread // the home of these contexts, for Pool.affinity
 	heaps       *heaps
-	runs        runner
-	pool        *Pool
+	runs        hookRunner
+	homes       *homes.Set[*persistents]
+	inbox       *threadInbox // of the thread
 	timers      *timers.List[*run]
 	queuedCalls *queuedCalls
 
-	of            map[release]*jsContext // contexts that take events
-	changed       []*jsContext           // contexts that checkChanged must check
-	terminatesNow bool                   // onTerminate runs for an isolate that must go at once
+	of            map[homes.Release]*jsContext // contexts that take events
+	changed       []*jsContext                 // contexts that checkChanged must check
+	terminatesNow bool                         // onTerminate runs for an isolate that must go at once
+}
+
+// hookRunner is what persistent contexts need of their thread, apart from what heaps need.
+type hookRunner interface {
+	// newRun makes the run of an attempt.
+	newRun(a *lifecycle.Attempt, now time.Time) *run
+	// turn calls the entry function on behalf of a run. It does not return if the turn goes away.
+	turn(r *run, call, body []byte)
+	// cancelStarted cancels everything that a run started.
+	cancelStarted(r *run)
 }
 
 // acquire returns the context of w. It makes one if the thread has none.
 func (p *persistents) acquire(w *workers.Worker) (*jsContext, error) {
-	h := releaseOf(w)
+	h := homes.Of(w)
 	if jc := p.of[h]; jc != nil && jc.secrets.Replaced() {
 		// This thread stays the home of the worker. Otherwise another one could make a context too.
 		jc.life.phase, jc.life.why = retiring, discardSecrets
@@ -94,21 +80,61 @@ func (p *persistents) acquire(w *workers.Worker) (*jsContext, error) {
 	if jc == nil {
 		return nil, err
 	}
-	now := time.Now()
-	between := &run{
-		thread: p.thread, attempt: &lifecycle.Attempt{Worker: w},
-		tenant: p.pool.policies.Tenant(w.Owner), limits: p.pool.limits(w),
-		context: jc, start: now, wall: now.Add(forever),
-		begun: true, betweenEvents: true,
-	}
-	between.calls.Init(caller{between}, &p.pool.calls)
-	jc.life = &life{of: h, betweenEvents: between}
+	jc.life = &life{of: h, betweenEvents: p.runBetween(w, jc)}
 	p.of[h] = jc
 	if ttl := w.Lifetime.TTL.Duration(); ttl > 0 {
-		jc.life.ttl = p.timers.Call(now.Add(ttl), func() { p.retire(jc, discardTTL) })
+		jc.life.ttl = p.timers.Call(time.Now().Add(ttl), func() { p.retire(jc, discardTTL) })
 	}
-	p.pool.affinity.outdate(h)
+	p.outdateOthers(w, h)
 	return jc, nil
+}
+
+// runBetween makes the run that stands for what a persistent context does between events. It never ends by itself: each
+// of its turns has a limit of CPU time (prepareTurn).
+func (p *persistents) runBetween(w *workers.Worker, jc *jsContext) *run {
+	const forever = 100 * 365 * 24 * time.Hour
+	r := p.runs.newRun(&lifecycle.Attempt{Worker: w}, time.Now())
+	r.context, r.begun, r.betweenEvents = jc, true, true
+	r.wall, r.cpuLeft = r.start.Add(forever), 0
+	return r
+}
+
+// handOver gives an attempt of a persistent worker to the thread that has its context. It returns false when that is
+// this thread.
+func (p *persistents) handOver(a *lifecycle.Attempt) bool {
+	release := homes.Of(a.Worker)
+	for {
+		home := p.homes.Find(release, p)
+		if home == p {
+			return false
+		}
+		if home.inbox.Adopt(a) {
+			return true
+		}
+		p.homes.Move(release, home, p) // the other thread is lost, or the pool closes
+	}
+}
+
+// outdateOthers closes contexts of other versions of the worker after they have had no event for OldVersionIdle.
+func (p *persistents) outdateOthers(w *workers.Worker, latest homes.Release) {
+	eachPersistent(p.homes, w.Owner, w.Name, func(p *persistents, jc *jsContext) {
+		if jc.life.of == latest || jc.worker.Lifetime.Idle != 0 || len(jc.runs) > 0 || jc.life.idle != nil {
+			return
+		}
+		p.goIdle(jc, p.heaps.pool.cfg.OldVersionIdle)
+	})
+}
+
+// eachPersistent calls f, on their threads, for the persistent contexts of a worker, or of all the owner's workers if
+// name is "". Any goroutine may call it; it does not wait for the threads.
+func eachPersistent(in *homes.Set[*persistents], owner, name string, f func(*persistents, *jsContext)) {
+	in.Each(owner, name, func(h homes.Release, p *persistents) {
+		p.inbox.Put(queuedCall{do: func() {
+			if jc := p.of[h]; jc != nil && jc.loaded {
+				f(p, jc)
+			}
+		}})
+	})
 }
 
 // callsBetween returns the calls of what a context does between events, or nil if it is not persistent.
@@ -144,7 +170,7 @@ func (p *persistents) invalidate(jc *jsContext, why string) {
 func (p *persistents) unregister(jc *jsContext) {
 	if p.of[jc.life.of] == jc {
 		delete(p.of, jc.life.of)
-		p.pool.affinity.leave(jc.life.of, p.thread)
+		p.homes.Leave(jc.life.of, p)
 	}
 	p.heaps.freed = true
 }
@@ -240,30 +266,14 @@ func (p *persistents) hookOver(jc *jsContext, hook int) {
 	p.markChanged(jc)
 }
 
-// terminateNow calls onTerminate for an isolate that must go at once. The hook has one turn.
-func (t *thread) terminateNow(iso *isolate) {
-	if len(iso.contexts) == 0 || iso.contexts[0].life == nil || iso.contexts[0].life.phase > retiring {
-		return
-	}
-	jc := iso.contexts[0]
-	jc.life.phase = leaving
-	t.persistents.terminatesNow = true
-	t.persistents.startHook(jc, hookTerminate)
-	t.persistents.terminatesNow = false
-	t.watch.attribute(t.beginning)
-}
-
 // discard closes a persistent context with its isolate, which has no other context.
 func (p *persistents) discard(jc *jsContext) {
 	p.heaps.counters.discarded(jc, jc.life.why)
-	p.runs.interrupt(jc.isolate)
+	p.heaps.runs.interrupt(jc.isolate)
 }
 
 // endBetween ends what a context does between events.
 func (p *persistents) endBetween(jc *jsContext) {
-	if jc.life == nil {
-		return
-	}
 	p.unregister(jc)
 	p.timers.Clear(jc.life.idle)
 	p.timers.Clear(jc.life.ttl)
@@ -271,7 +281,7 @@ func (p *persistents) endBetween(jc *jsContext) {
 	p.runs.cancelStarted(jc.life.betweenEvents)
 }
 
-// leftPersistent is called after the end of a run in a persistent context. The failure of one event does not affect the
+// runEnded is called after the end of a run in a persistent context. The failure of one event does not affect the
 // others.
 func (p *persistents) runEnded(jc *jsContext, r *run) {
 	if !jc.loaded {
@@ -317,7 +327,7 @@ func (p *persistents) prepareTurn(jc *jsContext, r *run) (ended []byte) {
 
 // hookLimit is the CPU time that one turn of a persistent context may take between events.
 func (p *persistents) hookLimit(jc *jsContext) time.Duration {
-	limit := min(hookCPU, p.pool.limits(jc.worker).CPU.Duration())
+	limit := min(hookCPU, p.heaps.pool.limits(jc.worker).CPU.Duration())
 	if jc.life.phase == leaving && p.terminatesNow {
 		limit = min(limit, terminateNowCPU)
 	}

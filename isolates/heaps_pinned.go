@@ -7,20 +7,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
-// Contexts of a tenant share isolates while they are small. Such a context costs 0.35 MB. In its own isolate it costs
-// 1.3 MB. A run may use all of its limit, in addition to what the other contexts in its isolate have. When V8 collects
-// garbage, the run pays for marking what they have. So that is kept small (docs/development/adr/0023).
-const (
-	// maxOthers bounds what the other contexts of an isolate may have while one runs. The bound is a
-	// quarter of the limit if that is less.
-	maxOthers = 16 << 20
-	// mostCollected is the largest isolate whose garbage is collected between runs. A collection holds the thread for
-	// about a millisecond per MB of live data.
-	mostCollected = 48 << 20
-	// othersStep is the unit in which V8 gets the size of the other contexts in an isolate.
-	othersStep = 1 << 20
-)
-
 // A worker of mode pinned has a context of its own on each thread that runs its events. Mode shared places contexts in
 // the same way, after it has taken an isolate from Pool.shared (heaps_shared.go).
 
@@ -50,18 +36,6 @@ func (h *heaps) reuse(w *workers.Worker, mode workers.Mode) (*jsContext, error) 
 		h.dropContext(jc)
 	}
 	return h.newContextIn(iso, w, mode)
-}
-
-// warm returns an idle context of that version on the thread, with the current values of its secrets, in an isolate
-// that its owner may still use. It returns nil if there is none.
-func (h *heaps) warm(w *workers.Worker, mode workers.Mode) *jsContext {
-	tenant := h.pool.policies.Tenant(w.Owner)
-	for _, jc := range h.contexts.of(w.Owner, w.Name) {
-		if jc.isolate.mode == mode && jc.isolate.tenant == tenant && jc.warm(w) {
-			return jc
-		}
-	}
-	return nil
 }
 
 // chooseIsolate returns an isolate for a context of w. It prefers, in this order: an isolate of the owner with room; a
@@ -116,7 +90,7 @@ func (h *heaps) mayAddContext(iso *isolate) bool {
 		return false
 	}
 	if iso.unmeasured > 0 { // something has run in it since
-		h.measure(iso, time.Now(), 0)
+		h.counters.measure(iso, time.Now(), 0)
 	}
 	return len(iso.contexts) == 0 || iso.heap <= iso.othersLimit()
 }
@@ -125,11 +99,11 @@ func (h *heaps) mayAddContext(iso *isolate) bool {
 // garbage is collected before the run, so that the run does not pay for it.
 func (h *heaps) mayRunHere(jc *jsContext) bool {
 	iso := jc.isolate
-	h.measureBefore(jc)
+	h.counters.measureBefore(jc)
 	if iso.mode == workers.Persistent || jc.others() <= iso.othersLimit() {
 		return true
 	}
-	h.measure(iso, time.Now(), 0)
+	h.counters.measure(iso, time.Now(), 0)
 	return jc.others() <= iso.othersLimit() || h.collect(iso) && jc.others() <= iso.othersLimit()
 }
 

@@ -2,18 +2,9 @@ package isolates
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
-
-// sharedPool has the isolates of mode shared that no thread owns now. A thread takes one for as long as something runs
-// in it. No other thread can use it in that time, and no thread ever waits for V8's own lock.
-type sharedPool struct {
-	mu       sync.Mutex
-	idle     []*isolate // longest idle first
-	counters counters   // counts the idle isolates; written with the lock held
-}
 
 // borrow moves an idle isolate of the tenant of w to the thread. It prefers one with a warm context of that version,
 // then one that has room for another context.
@@ -34,24 +25,6 @@ func (h *heaps) borrow(w *workers.Worker) {
 	h.lent = append(h.lent, iso) // given back if it is not used
 }
 
-// find returns the index of the best idle isolate for w, or -1 if none is suitable. most is the largest number of
-// contexts in an isolate.
-func (c *sharedPool) find(tenant string, w *workers.Worker, heapMB, most int) int {
-	fits := -1
-	for i, iso := range slices.Backward(c.idle) {
-		if iso.tenant != tenant {
-			continue
-		}
-		if slices.ContainsFunc(iso.contexts, func(jc *jsContext) bool { return jc.warm(w) }) {
-			return i
-		}
-		if fits < 0 && iso.heapMB == heapMB && len(iso.contexts) < most && iso.heap <= iso.othersLimit() {
-			fits = i
-		}
-	}
-	return fits
-}
-
 // borrowAll moves all idle isolates of a tenant to the thread, for the rest of the round.
 func (h *heaps) borrowAll(tenant string) {
 	c := &h.pool.shared
@@ -67,13 +40,6 @@ func (h *heaps) borrowAll(tenant string) {
 		h.addIsolate(iso)
 	}
 	h.lent = append(h.lent, list...)
-}
-
-func (c *sharedPool) remove(i int) *isolate {
-	iso := c.idle[i]
-	c.idle = slices.Delete(c.idle, i, i+1)
-	c.counters.isolateClosed(iso)
-	return iso
 }
 
 // giveBack returns the thread's shared isolates in which nothing runs, so that other threads find them. It is not
@@ -114,15 +80,4 @@ func (h *heaps) evictShared(tenant string) bool {
 	h.counters.evicted(iso)
 	h.dropIsolate(iso)
 	return true
-}
-
-// close frees the idle isolates. All threads have ended.
-func (c *sharedPool) close() {
-	for _, iso := range c.idle {
-		for _, jc := range iso.contexts {
-			jc.v8.Close()
-		}
-		iso.v8.Close()
-	}
-	c.idle = nil
 }

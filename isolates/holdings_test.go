@@ -17,6 +17,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/holdings"
 )
 
 // hoarder is a server that sends and receives as much as requested, slowly.
@@ -162,8 +163,11 @@ func peak(t *testing.T, f func()) int {
 func TestHold(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.HeapMB, c.OwnerHeapMB = 100, 60 })
 	of := func(owner string) *run {
-		return &run{tenant: owner, attempt: &lifecycle.Attempt{Worker: &workers.Worker{Owner: owner}},
-			limits: workers.Limits{HeapMB: 40}}
+		return &run{
+			holder:  holdings.Holder{Tenant: owner},
+			attempt: &lifecycle.Attempt{Worker: &workers.Worker{Owner: owner}},
+			limits:  workers.Limits{HeapMB: 40},
+		}
 	}
 	p, a, a2, other, third := b.pool, of("acme"), of("acme"), of("other"), of("third")
 	require.NoError(t, p.hold(a, 40<<20))
@@ -177,7 +181,7 @@ func TestHold(t *testing.T) {
 	p.drop(a2, 20<<20)
 	p.drop(other, 35<<20)
 	p.drop(third, 35<<20)
-	require.Empty(t, p.holdings.tenants)
+	require.Zero(t, p.holdings.Tenants())
 	require.Zero(t, p.inUse()-p.charged())
 }
 
@@ -187,7 +191,7 @@ func TestHeldBytesAreOfTheOwnersShare(t *testing.T) {
 	w := worker("holds", `export default { async task(e, env) { for (let i = 0; i < 30; i++) env.NEVER.send("x".repeat(1e6)).catch(() => {}); await new Promise((done) => setTimeout(done, 400)); return "held" } }`)
 	w.Queues, w.Limits.CPU = map[string]string{"NEVER": "never"}, workers.Millis(time.Minute) // copying is charged, too
 	holds := b.start(w, task("1"))
-	require.Eventually(t, func() bool { return b.pool.holdings.of("acme") > 20<<20 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.pool.holdings.Of("acme") > 20<<20 }, patience, time.Millisecond)
 	_, use := b.pool.use("acme")
 	require.Greater(t, use, int64(20<<20))
 	stranger := worker("stranger", `export default { task: () => "ok" }`)

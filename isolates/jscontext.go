@@ -5,9 +5,26 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/charges"
 	"github.com/pinwheel-run/pinwheel/isolates/codecache"
+	"github.com/pinwheel-run/pinwheel/isolates/homes"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
+	"github.com/pinwheel-run/pinwheel/isolates/timers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+)
+
+// Contexts of a tenant share isolates while they are small. Such a context costs 0.35 MB. In its own isolate it costs
+// 1.3 MB. A run may use all of its limit, in addition to what the other contexts in its isolate have. When V8 collects
+// garbage, the run pays for marking what they have. So that is kept small (docs/development/adr/0023).
+const (
+	// maxOthers bounds what the other contexts of an isolate may have while one runs. The bound is a
+	// quarter of the limit if that is less.
+	maxOthers = 16 << 20
+	// mostCollected is the largest isolate whose garbage is collected between runs. A collection holds the thread for
+	// about a millisecond per MB of live data.
+	mostCollected = 48 << 20
+	// othersStep is the unit in which V8 gets the size of the other contexts in an isolate.
+	othersStep = 1 << 20
 )
 
 // isolate is a V8 heap of one tenant: an owner, or a group of owners. One thread owns it at a time.
@@ -32,9 +49,9 @@ type isolate struct {
 
 	counters  *useCounters // its tenant's on this thread
 	heap      int64        // its last measured size in bytes
-	functions functions
+	functions charges.Functions
 	charged   int64 // bytes, for the larger of them (charges)
-	charges   charges
+	charges   charges.Rates
 	sampled   time.Time // when heap was measured
 
 	unmeasured  time.Duration // time of turns since then
@@ -148,4 +165,30 @@ func (jc *jsContext) compile(c *codecache.Cache) (v8x.ModuleState, v8x.Result) {
 		c.Reject(jc.worker)
 	}
 	return state, result
+}
+
+// phase is how far the life of a persistent context has got.
+type phase int
+
+const (
+	alive    phase = iota
+	retiring       // takes no more events; ends when its runs are over
+	leaving        // onTerminate runs
+	invalid        // must not be entered again
+)
+
+// life is what a persistent context has in addition to contexts of other modes.
+type life struct {
+	of            homes.Release
+	betweenEvents *run // stands for work between events, not for an event: timers of the module, hooks
+	phase         phase
+	why           string              // why the context is discarded
+	idle          *timers.Timer[*run] // set while nothing runs
+	ttl           *timers.Timer[*run] // runs from the creation of the context
+	hook          int                 // the hook that runs, 0 = none
+	over          []float64           // ended runs that JavaScript does not know about yet
+	owed          time.Duration       // CPU time between events that is not yet charged to the owner
+	counted       time.Time           // start of the period for which calls and output between events are counted
+	call          v8x.Call            // of a hook
+	endedCall     v8x.Call            // of prepareTurn, before another call
 }

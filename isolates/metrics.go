@@ -1,6 +1,11 @@
 package isolates
 
 import (
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pinwheel-run/pinwheel/isolates/stats"
@@ -95,7 +100,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descHeap, float64(s.HeapBytes))
 	gauge(descCharged, float64(c.pool.charged()))
 	gauge(descHeapMax, float64(s.HeapMax))
-	gauge(descHeld, float64(c.pool.holdings.total.Load()))
+	gauge(descHeld, float64(c.pool.holdings.Total()))
 	count(descResets, s.Resets)
 	count(descWarm, s.WarmHits)
 	count(descCold, s.ColdStarts)
@@ -192,4 +197,31 @@ func (n *useCounters) stats() stats.UseStats {
 	return stats.UseStats{
 		Contexts: int(n.contexts.Load()), Running: int(n.running.Load()), WarmHits: n.warm.Load(), ColdStarts: n.cold.Load(),
 	}
+}
+
+// RunDelays appends, for each pinned thread except those of Background, how long it has been runnable so far but waited
+// for a processor. Any goroutine may call it. The value is 0 for a thread that cannot be queried.
+// https://docs.kernel.org/scheduler/sched-stats.html#proc-pid-schedstat
+func (p *Pool) RunDelays(into []time.Duration) []time.Duration {
+	for i := range p.cfg.Threads {
+		into = append(into, runDelay(p.threads[i].Load().tid.Load()))
+	}
+	return into
+}
+
+// runDelay returns the second number of a thread's schedstat, in nanoseconds.
+func runDelay(tid int32) time.Duration {
+	var buffer [64]byte
+	file, err := os.Open("/proc/self/task/" + strconv.Itoa(int(tid)) + "/schedstat")
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	n, _ := file.Read(buffer[:])
+	fields := strings.Fields(string(buffer[:n]))
+	if len(fields) < 2 {
+		return 0
+	}
+	waited, _ := strconv.ParseInt(fields[1], 10, 64)
+	return time.Duration(waited)
 }

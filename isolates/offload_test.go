@@ -120,7 +120,7 @@ func TestNothingIsHeldWhenAllIsOver(t *testing.T) {
 		require.Nil(t, b.run(w, task("{}")).end.Failure)
 	}
 	require.Eventually(t, func() bool {
-		return b.pool.holdings.total.Load() == 0 && b.pool.calls.Offload.Idle()
+		return b.pool.holdings.Total() == 0 && b.pool.calls.Offload.Idle()
 	}, patience, time.Millisecond)
 }
 

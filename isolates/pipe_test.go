@@ -152,7 +152,7 @@ func TestPipeWaitsForItsReader(t *testing.T) {
 		time.Millisecond)
 	require.Nil(t, b.run(quick(), task("null")).end.Failure, "the thread has other work meanwhile")
 	require.LessOrEqual(t, u.read.Load(), int64(1), "a part has a MiB, and 256 KiB were granted")
-	require.LessOrEqual(t, b.pool.holdings.total.Load(), int64(1<<20))
+	require.LessOrEqual(t, b.pool.holdings.Total(), int64(1<<20))
 	o.reply.Stream.Cancel("gone")
 	o.wait(t, o.ended)
 	require.Nil(t, o.end.Broken, "the requester did not wait for the rest")

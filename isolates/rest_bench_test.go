@@ -47,7 +47,7 @@ func BenchmarkIsolatesAtRest(b *testing.B) {
 				began := threadCPU(unix.Gettid())
 				for _, isolates := range t.heaps.isolates {
 					for _, iso := range isolates {
-						t.heaps.resting.collectFor(iso)
+						t.placer.resting.collectFor(iso)
 					}
 				}
 				used += threadCPU(unix.Gettid()) - began

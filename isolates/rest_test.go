@@ -27,7 +27,7 @@ func TestIsolatesAtRestGiveBackMemory(t *testing.T) {
 	atRest := func() bool {
 		answer := make(chan bool)
 		th.post(func(t *thread) {
-			next, due := t.heaps.resting.next(time.Now())
+			next, due := t.placer.resting.next(time.Now())
 			answer <- next == nil && due.IsZero()
 		})
 		return <-answer
@@ -37,7 +37,7 @@ func TestIsolatesAtRestGiveBackMemory(t *testing.T) {
 		th.post(func(t *thread) {
 			for _, isolates := range t.heaps.isolates {
 				for _, iso := range isolates {
-					t.heaps.measure(iso, time.Now(), 0)
+					t.heaps.counters.measure(iso, time.Now(), 0)
 				}
 			}
 			answer <- b.pool.charged()

@@ -1,18 +1,24 @@
 package isolates
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/callqueue"
+	"github.com/pinwheel-run/pinwheel/isolates/holdings"
 	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
 	"github.com/pinwheel-run/pinwheel/isolates/timers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// run is one attempt on its thread, from Next to the Report with its End.
+// run is one attempt on its thread, from Next to the Report with its End. Only its thread uses it, except what says
+// otherwise. What it has been doing since it began is in these fields, so that the thread's turns can end anywhere.
+//
+// It is in thread.running, and in the runs of its context, until over is set; then nothing of it may reach JavaScript.
+// cpuLeft falls by what cpu rises by, but starts again when the module is loaded, since loading has limits of its own.
+// replied comes before over, or not at all: what fails after the reply does not change it.
 type run struct {
 	thread  *thread
 	attempt *lifecycle.Attempt
@@ -21,7 +27,8 @@ type run struct {
 	start   time.Time
 	begun   bool // its handler was called
 
-	tenant   string         // of its owner when it began
+	// What Go holds for it (poolHeaps.hold) counts for the tenant that its owner had when it began. Any goroutine.
+	holder   holdings.Holder
 	limits   workers.Limits // of its worker, within its owner's ceilings
 	cpuLeft  time.Duration
 	wall     time.Time           // the end of its wall-clock limit
@@ -34,14 +41,11 @@ type run struct {
 	over          bool
 	drained       bool  // JavaScript knows that the run is over
 	body          *body // body of its reply, in chunks; nil while there is none
-	betweenEvents bool  // it stands for what a persistent context does between events
+	betweenEvents bool  // it stands for a persistent context between events, is not in running, and never ends
 
 	timers map[float64]*timers.Timer[*run] // pending, by id; nil until the first
 	calls  hostcalls.Calls                 // what its JavaScript has asked of Go
 	logged int                             // bytes of output so far
-
-	held      atomic.Int64 // bytes that Go holds for it (Pool.hold)
-	forgotten bool         // nothing more is counted for it; guarded by holdings.mu
 
 	end lifecycle.End // how it ended, or what is known of that so far
 }
@@ -74,87 +78,54 @@ func (r *run) line(now time.Time, level, text string) events.LogLine {
 	return l
 }
 
-// caller is a run as the hostcalls.Run of its calls.
-type caller struct{ *run }
-
-// ID implements hostcalls.Run.
-func (r caller) ID() uint64 { return r.id }
-
-// Attempt implements hostcalls.Run.
-func (r caller) Attempt() *lifecycle.Attempt { return r.attempt }
-
-// Limits implements hostcalls.Run.
-func (r caller) Limits() *workers.Limits { return &r.limits }
-
-// Deadline implements hostcalls.Run.
-func (r caller) Deadline() time.Time { return r.wall }
-
-// Hold implements hostcalls.Run.
-func (r caller) Hold(n int) error { return r.thread.pool.hold(r.run, n) }
-
-// Drop implements hostcalls.Run.
-func (r caller) Drop(n int) { r.thread.pool.drop(r.run, n) }
-
-// ChargeOwner implements hostcalls.Run.
-func (r caller) ChargeOwner(cpu time.Duration) {
-	r.thread.pool.source.Charge(r.attempt.Worker.Owner, cpu)
+func (r *run) memoryFailure() *events.Failure {
+	return events.Fail(events.ReasonMemory, "heap limit of %d MB (limits.heapMB)", r.limits.HeapMB)
 }
 
-// Later gives the thread a queued call of the run. Queued calls of other owners may come first. Any goroutine may call
-// it.
-func (r *run) Later(f func()) { r.thread.put(queuedCall{run: r, do: f}) }
-
-// Pause implements hostcalls.Run.
-func (r caller) Pause() time.Duration {
-	p := r.thread.pool
-	return p.budgets.Pause(r.attempt.Worker.Owner, time.Now(), p.cfg.Threads)
+func (r *run) codeFailure() *events.Failure {
+	return events.Fail(events.ReasonMemory, "the process has no room for more machine code (%d MB), of which this isolate has %d MB",
+		v8x.MaxCode>>20, r.context.isolate.v8.CodeBytes()>>20)
 }
 
-// Follow implements hostcalls.Run.
-func (r caller) Follow(f func()) { r.thread.queuedCalls.add(queuedCall{run: r.run, do: f}) }
-
-// Call implements hostcalls.Run.
-func (r caller) Call() *v8x.Call { return &r.thread.call }
-
-// Turn implements hostcalls.Run.
-func (r caller) Turn(call, body []byte) { r.thread.turn(r.run, call, body) }
-
-// Stop implements hostcalls.Run.
-func (r caller) Stop(reason events.Reason, message string) { r.thread.stop(r.run, reason, message) }
-
-// Charge implements hostcalls.Run.
-func (r caller) Charge(cpu time.Duration) { r.charge(cpu) }
-
-// CPULeft implements hostcalls.Run.
-func (r caller) CPULeft() time.Duration { return r.cpuLeft }
-
-// Closed implements hostcalls.Run.
-func (r caller) Closed() bool { return r.context.closed }
-
-// CanEnd implements hostcalls.Run.
-func (r caller) CanEnd() bool { return r.canEnd() }
-
-// BetweenEvents implements hostcalls.Run.
-func (r caller) BetweenEvents() bool { return r.betweenEvents }
-
-// Log implements hostcalls.Run.
-func (r caller) Log(level, text string) { r.log(level, text, "") }
-
-// Calling implements hostcalls.Run. A run that waits for a service takes no slot of its thread.
-func (r caller) Calling(is, edge bool) {
-	t := r.thread
-	t.pool.source.Calling(r.attempt, is)
-	if is {
-		t.inbox.asked.Store(true)
+func (r *run) cpuFailure() *events.Failure {
+	if r.begun {
+		return events.Fail(events.ReasonCPU, "CPU time limit of %s (limits.cpuMs)", r.limits.CPU.Duration())
 	}
-	switch {
-	case !edge || r.betweenEvents: // it has no slot
-	case is:
-		t.callers++
-	default:
-		t.callers--
-	}
+	return events.Fail(events.ReasonCPU, "CPU time limit of %s, while the module was loaded", r.thread.pool.load.cpu)
 }
 
-// SocketGone implements hostcalls.Run. The context may be idle now.
-func (r caller) SocketGone() { r.thread.persistents.markChanged(r.context) }
+func (r *run) wallFailure() *events.Failure {
+	if r.begun {
+		return events.Fail(events.ReasonTimeout, "wall-clock limit of %s (limits.wallMs)", r.limits.Wall.Duration())
+	}
+	return events.Fail(events.ReasonTimeout, "wall-clock limit of %s, while the module was loaded", r.wall.Sub(r.start))
+}
+
+// othersTookHeap reports whether a run that reached the heap limit had less than that limit for itself. Other contexts
+// in its isolate, whose runs have begun since, took more than they may have at its beginning. The run is repeated, and
+// in its own isolate if that happens again.
+func (r *run) othersTookHeap() bool {
+	return r.attempt.Event != nil && !r.betweenEvents && r.context.others() > r.context.isolate.othersLimit()
+}
+
+// queuedCall is a call into a run or a persistent context that waits: a timer that is due, or an answer that came.
+type queuedCall struct {
+	run   *run
+	timer float64 // the JavaScript timer that is due, if do is nil
+	do    func()  // makes the call
+}
+
+// queuedCalls are the waiting calls of a thread. Only the thread uses them.
+type queuedCalls struct{ callqueue.Queue[queuedCall] }
+
+func (c *queuedCalls) add(x queuedCall) { c.Add(x.run.attempt.Worker.Owner, x) }
+
+// postpone keeps a queued call until its isolate is back. It returns false when the isolate is not away.
+func (c queuedCall) postpone() bool {
+	if c.run.context == nil || !c.run.context.isolate.away {
+		return false
+	}
+	iso := c.run.context.isolate
+	iso.later = append(iso.later, c)
+	return true
+}

@@ -346,7 +346,7 @@ func TestWebSocketClientThatTakesNothing(t *testing.T) {
 	<-u.ends
 	says(t, other, "x")
 	reads(t, other, "echo x")
-	require.Eventually(t, func() bool { return b.pool.holdings.of("acme") <= hostcalls.AcceptedBytes }, patience,
+	require.Eventually(t, func() bool { return b.pool.holdings.Of("acme") <= hostcalls.AcceptedBytes }, patience,
 		time.Millisecond)
 }
 
@@ -417,7 +417,7 @@ func TestWebSocketsWithoutClients(t *testing.T) {
 	o := b.run(w, fetch("GET", "http://x.test/", ""))
 	require.Nil(t, o.end.Failure)
 	require.Equal(t, "2000", string(o.reply.Body))
-	require.Less(t, b.pool.holdings.of("acme"), int64(hostcalls.AcceptedBytes))
+	require.Less(t, b.pool.holdings.Of("acme"), int64(hostcalls.AcceptedBytes))
 }
 
 // A context has at most 1000 WebSockets of clients.
@@ -444,7 +444,7 @@ func TestWebSocketsOfTooManyClients(t *testing.T) {
 	require.Eventually(t, func() bool { // the context learns of it after the event has failed
 		return strings.Contains(strings.Join(b.lines(), "\n"), "too many WebSockets of clients: at most 1000 per context may be open")
 	}, patience, time.Millisecond)
-	require.Less(t, b.pool.holdings.of("acme"), int64(1000*(hostcalls.AcceptedBytes+1024)))
+	require.Less(t, b.pool.holdings.Of("acme"), int64(1000*(hostcalls.AcceptedBytes+1024)))
 }
 
 // faulty is a connection whose code panics.

@@ -1,23 +1,29 @@
 package isolates
 
 import (
-	"runtime"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/codecache"
+	"github.com/pinwheel-run/pinwheel/isolates/homes"
+	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
+	"github.com/pinwheel-run/pinwheel/isolates/owners"
 	"github.com/pinwheel-run/pinwheel/isolates/timers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// thread is a pinned thread. Only its own goroutine uses its fields, except those whose comment says otherwise.
+// thread is a pinned thread. Only its own goroutine uses its fields, except those whose comment says otherwise. When a
+// turn goes away, another goroutine becomes the thread's own; when the thread is lost, the watchdog owns all of it.
+//
+// An attempt is in waiting until it has a context, and in running from then to its end. So Pool.replace can give back
+// everything that the thread was lent. Reports are in out.reports, in the order in which things happened, until flush.
+// running has callers runs that take no slot; awayTurns of its runs are on other OS threads.
 type thread struct {
 	index int
 	pool  *Pool
-	inbox inbox // any goroutine may put something into it
+	inbox threadInbox // any goroutine may put something into it
 	// The watchdog shares watch, which has its own lock. The watchdog replaces it when a turn goes away.
 	watch    *watch
 	tid      atomic.Int32  // of the OS thread; 0 before it has started
@@ -27,6 +33,7 @@ type thread struct {
 	out         outbox
 	heaps       heaps
 	persistents persistents
+	placer      placer // of attempts in heaps and persistents
 
 	beginning   *run // the run that begin is starting
 	running     map[*run]struct{}
@@ -44,7 +51,8 @@ type thread struct {
 	awayTurns   int           // turns that are away
 }
 
-// outbox is what a thread has not reported yet.
+// outbox is what a thread has not reported yet. The head of a body in bodies is in no report yet: startBodies puts it
+// there after the turn, when it is known whether the body is complete.
 type outbox struct {
 	reports []lifecycle.Report
 	flushed time.Time // when the thread last reported, as its field began had it
@@ -56,13 +64,17 @@ const flushAfter = 500 * time.Microsecond
 
 func newThread(p *Pool, index int) *thread {
 	t := &thread{
-		index: index, pool: p, inbox: inbox{wake: make(chan struct{}, 1)}, watch: newWatch(p.cfg.Note),
+		index: index, pool: p, inbox: threadInbox{Wake: make(chan struct{}, 1)}, watch: newWatch(p.cfg.Note),
 		replaced: make(chan struct{}), running: map[*run]struct{}{},
 	}
-	t.heaps.prepare(t)
+	t.heaps.prepare(&p.poolHeaps, index, t, t.persistents.endBetween)
 	t.persistents = persistents{
-		thread: t, heaps: &t.heaps, runs: t, pool: p, timers: &t.timers, queuedCalls: &t.queuedCalls,
-		of: map[release]*jsContext{},
+		heaps: &t.heaps, runs: t, homes: &p.homes, inbox: &t.inbox, timers: &t.timers, queuedCalls: &t.queuedCalls,
+		of: map[homes.Release]*jsContext{},
+	}
+	t.placer = placer{
+		heaps: &t.heaps, persistents: &t.persistents, pendingCode: pendingCode{cache: p.code},
+		resting: resting{heaps: &t.heaps, rests: &p.rests, nudge: t.inbox.Nudge},
 	}
 	return t
 }
@@ -75,150 +87,10 @@ func (t *thread) post(f func(*thread)) {
 	t.put(queuedCall{do: func() { f(t) }})
 }
 
-// loop runs the thread. It ends when stop is closed. The remaining runs are then interrupted.
-func (t *thread) loop(stop <-chan struct{}) {
-	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-	t.pin()
-	t.setPriority()
-	t.pool.dog.awake()
-	defer t.pool.dog.asleep()
-	for {
-		select {
-		case <-stop:
-			t.close()
-			return
-		default:
-		}
-		busy := t.handleInbox()
-		busy = t.fireTimers() || busy
-		busy = t.doQueuedCalls() || busy
-		busy = t.startMore() || busy
-		t.heaps.enforceBudget()
-		t.persistents.checkChanged()
-		t.heaps.giveBack()
-		t.flush()
-		t.heaps.pendingCode.store(&t.heaps)
-		t.heaps.sweep()
-		if !busy && !t.queuedCalls.forgiveDebts() && !t.heaps.resting.collect() {
-			t.sleep(stop)
-		}
-	}
-}
-
-// pin records the current OS thread.
-func (t *thread) pin() {
-	tid := unix.Gettid()
-	t.tid.Store(int32(tid))
-	t.watch.pin(tid)
-}
-
-// handleInbox handles what was posted.
-func (t *thread) handleInbox() bool {
-	calls, adopted, returned := t.inbox.take(&t.waiting)
-	if adopted > 0 {
-		t.heaps.freed = true
-	}
-	for _, c := range calls {
-		if c.run != nil {
-			t.queuedCalls.add(c)
-		} else {
-			c.do()
-		}
-	}
-	for _, x := range returned {
-		t.resumeReturned(x)
-	}
-	return len(calls)+adopted+len(returned) > 0
-}
-
-// fireTimers handles the timers that are due. Timers of JavaScript become queued calls. Limits and other internal
-// timers are handled before all queued calls.
-func (t *thread) fireTimers() bool {
-	if t.timers.Empty() {
-		return false
-	}
-	now := time.Now()
-	rang := false
-	for n := t.timers.Due(now); n != nil; n = t.timers.Due(now) {
-		rang = true
-		switch {
-		case n.Act != nil:
-			n.Act()
-		case n.ID == noTimer:
-			if c := (queuedCall{run: n.Of, do: func() { n.Of.timeout() }}); !c.postpone() {
-				n.Of.timeout()
-			}
-		default:
-			t.queuedCalls.add(queuedCall{run: n.Of, timer: n.ID})
-		}
-	}
-	return rang
-}
-
-// startMore starts attempts while there are slots. Attempts that wait come first, if there may be room for them. They
-// start one at a time, since runs under way come first.
-func (t *thread) startMore() bool {
-	old, begun := len(t.waiting), 0
-	asked := t.inbox.asked.Swap(false)
-	if t.heaps.freed && old > 0 {
-		t.heaps.freed = false
-		begun += t.beginWaiting(0, old, 1)
-	}
-	most := t.pool.cfg.Slots - (len(t.running) - t.callers) - len(t.waiting)
-	if most > 0 {
-		// An attempt is in waiting until it is in running: Pool.replace returns both to the Source.
-		from := len(t.waiting)
-		t.waiting = append(t.waiting, t.pool.source.Next(t.index, most)...)
-		begun += t.beginWaiting(from, len(t.waiting), most)
-	} else if asked { // another thread has to take what waits
-		t.pool.source.Next(t.index, 0)
-	}
-	if len(t.waiting) > 0 {
-		t.pool.waitingThreads.Or(1 << t.index)
-	}
-	return begun > 0
-}
-
-// beginWaiting tries to begin the waiting attempts from index i to j. It begins at most most of them.
-func (t *thread) beginWaiting(i, j, most int) (begun int) {
-	for i < j && begun < most && !t.pool.closing() {
-		a := t.waiting[i]
-		t.waiting = slices.Delete(t.waiting, i, i+1)
-		if !t.begin(a) {
-			t.waiting = slices.Insert(t.waiting, i, a)
-			i++
-			continue
-		}
-		begun++
-		j--
-		// Other waiting attempts may find room, too.
-		t.heaps.freed = t.heaps.freed || i < j
-		// Ready replies do not wait for a slow event behind them in the batch.
-		if len(t.out.reports) > 0 && t.began.Sub(t.out.flushed) > flushAfter {
-			t.flush()
-		}
-	}
-	return begun
-}
-
-// abandon ends a runaway thread that came back. Another thread takes its place, reads its state and reports its
-// attempts. Only its isolates are left to free.
-func (t *thread) abandon() {
-	t.pool.losses.runaways.remove(t.watch)
-	<-t.replaced
-	t.pool.memory.live.Add(int64(t.heaps.count)) // Pool.replace subtracted them
-	t.pool.memory.lost.Add(-t.heaps.counters.charged.Load())
-	t.heaps.dropAll()
-	t.closeInbox()
-	t.watch.slot.Free()
-	t.pool.losses.back.Add(1)
-	runtime.Goexit()
-}
-
 // closeInbox is the last thing that a thread does. Turns that come back later free their isolates themselves.
 func (t *thread) closeInbox() {
-	for _, x := range t.inbox.close() {
-		x.run.context.isolate.free(t.pool)
+	for _, x := range t.inbox.Close() {
+		t.pool.free(x.run.context.isolate)
 	}
 }
 
@@ -238,54 +110,72 @@ func (t *thread) flush() {
 	t.out.flushed = t.began
 }
 
-// sleep waits for a wake-up or the next timer.
-func (t *thread) sleep(stop <-chan struct{}) {
-	t.pool.dog.asleep()
-	defer t.pool.dog.awake()
-	at := t.timers.Next()
-	if at.IsZero() {
-		select {
-		case <-stop:
-		case <-t.inbox.wake:
-		}
-		return
+// Later gives the thread a queued call of the run. Queued calls of other owners may come first. Any goroutine may call
+// it.
+func (r *run) Later(f func()) { r.thread.put(queuedCall{run: r, do: f}) }
+
+func (t *thread) put(c queuedCall) {
+	t.inbox.Put(c)
+	if t.lost.Load() { // it does no more calls, and Pool.replace may not have seen this one
+		t.pool.forgetCalls(c)
 	}
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
+}
+
+// pending is a turn that comes after the one under way.
+type pending struct {
+	run        *run
+	call, body []byte
+}
+
+// Pool is the pinned threads of a process. It outlives its threads: a thread that V8 parks is replaced in threads.
+type Pool struct {
+	poolHeaps
+	source  Source
+	host    Host
+	calls   hostcalls.Process
+	metrics *metrics
+	dog     watchdog
+	code    *codecache.Cache
+	homes   homes.Set[*persistents] // of persistent contexts
+	budgets owners.Budgets
+	rests   rests
+
+	threads []atomic.Pointer[thread] // replaced when V8 parks one
+
+	load   loadLimits
+	losses losses
+	end    poolEnd
+	away   awayTurns // owned by the watchdog
+}
+
+// put makes t the thread of its number.
+func (p *Pool) put(t *thread) {
+	p.threads[t.index].Store(t)
+	p.counters[t.index].Store(&t.heaps.counters)
+}
+
+// loadLimits are the limits of a module's evaluation.
+type loadLimits struct {
+	wall time.Duration // the constant loadWall, except in tests
+	cpu  time.Duration // the constant loadCPU, except in tests
+}
+
+func (p *Pool) closing() bool {
 	select {
-	case <-stop:
-	case <-t.inbox.wake:
-	case <-timer.C:
+	case <-p.end.stop:
+		return true
+	default:
+		return false
 	}
 }
 
-// close interrupts the remaining runs and frees all isolates.
-func (t *thread) close() {
-	t.heaps.resting.stop()
-	t.interruptAll()
-	for _, a := range append(t.waiting, t.inbox.refuse()...) {
-		t.out.reports = append(t.out.reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Interrupted: true}})
-	}
-	t.waiting = nil
-	t.flush()
-	t.awaitAway()
-	t.interruptAll()
-	t.flush()
-	for _, jc := range t.persistents.of {
-		t.terminateNow(jc.isolate)
-	}
-	t.heaps.giveBack()
-	t.heaps.dropAll()
-	t.closeInbox()
-}
-
-// interruptAll ends all runs except those whose isolate is away.
-func (t *thread) interruptAll() {
-	for r := range t.running {
-		if r.context == nil || !r.context.isolate.away {
-			t.end(r, lifecycle.End{Interrupted: true})
-		}
-	}
+// poolEnd is how a pool ends: first its threads, then the watchdog, which until then ends what they run.
+type poolEnd struct {
+	stop     chan struct{} // closed when the threads must end
+	threads  sync.WaitGroup
+	stopDog  chan struct{} // closed when the threads have ended
+	dog      sync.WaitGroup
+	patience time.Duration // closeWithin, except in tests
 }
 
 const (
@@ -302,36 +192,3 @@ const (
 	// difference).
 	backgroundSlice = 20 * time.Millisecond
 )
-
-// setPriority sets the priority of the calling thread. If the system refuses, it stays as it is.
-func (t *thread) setPriority() {
-	cfg := &t.pool.cfg
-	if cfg.Background == 0 {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), threadNice)
-	}
-	if t.index < cfg.Threads {
-		return
-	}
-	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), backgroundNice)
-	_ = unix.SchedSetAttr(0, &unix.SchedAttr{
-		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: backgroundNice, Runtime: uint64(backgroundSlice),
-	}, 0)
-}
-
-// maxIsolatesOf returns how many isolates a thread may have. Background threads have few owners, and together an eighth
-// of all isolates.
-func (c Config) maxIsolatesOf(index int) int {
-	all, background := c.MaxIsolates-c.prewarmed(), 0
-	if c.Background > 0 {
-		background = max(1, all/(8*c.Background))
-	}
-	if index >= c.Threads {
-		return background
-	}
-	rest := all - c.Background*background
-	n := rest / c.Threads
-	if index < rest%c.Threads {
-		n++
-	}
-	return max(1, n)
-}

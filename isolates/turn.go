@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"runtime"
 	"strings"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
-	"github.com/pinwheel-run/pinwheel/isolates/egress"
+	"github.com/pinwheel-run/pinwheel/isolates/holdings"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -23,23 +24,19 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 	if a.Event == nil {
 		mode = workers.Pinned // a Checker only loads it
 	}
-	if mode == workers.Persistent && t.pool.affinity.handOver(a, t) {
+	if mode == workers.Persistent && t.persistents.handOver(a) {
 		return true
 	}
 	now := time.Now()
 	t.began = now
-	limits := t.pool.limits(a.Worker)
 	t.lastID++
-	r := &run{
-		thread: t, attempt: a, tenant: t.pool.policies.Tenant(a.Worker.Owner), id: t.lastID, start: now, limits: limits,
-		wall: now.Add(limits.Wall.Duration()), cpuLeft: limits.CPU.Duration(),
-	}
-	r.calls.Init(caller{r}, &t.pool.calls)
+	r := t.newRun(a, now)
+	r.id = t.lastID
 	t.running[r] = struct{}{}
 	t.beginning = r
 	t.heaps.collecting = 0
 	t.watch.attribute(r)
-	jc, err := t.heaps.acquire(a.Worker, mode)
+	jc, err := t.placer.acquire(a.Worker, mode)
 	t.watch.attribute(nil)
 	t.beginning = nil
 	if t.heaps.collecting > 0 { // charged to the owner, not to a run
@@ -109,7 +106,7 @@ func (t *thread) evaluated(r *run) {
 	case v8x.Evaluated:
 		now := time.Now()
 		r.context.loaded = true
-		t.heaps.measure(r.context.isolate, now, 0)
+		t.heaps.counters.measure(r.context.isolate, now, 0)
 		t.heaps.freed = true // attempts may wait for this context
 		t.timers.Clear(r.deadline)
 		r.deadline = nil
@@ -174,48 +171,6 @@ func (t *thread) dispatch(r *run) {
 	t.turn(r, c.Bytes(), body)
 }
 
-// encodeFetch encodes the call of a fetch handler, or of a method of an entrypoint, and returns the body.
-func encodeFetch(c *v8x.Call, r *run) (body []byte) {
-	e := r.attempt.Event
-	if s := e.Service; s != nil && s.Method != "" {
-		c.Reset(js.OpMethodEvent).Number(float64(r.id)).String(s.Entrypoint).String(s.Method).Body()
-		return e.Body
-	}
-	c.Reset(js.OpFetchEvent).Number(float64(r.id)).String(e.Method).String(e.URL)
-	if len(e.HTTPHeaders) > 0 {
-		c.Strings(egress.HeaderTexts(e.HTTPHeaders))
-	} else {
-		c.Null()
-	}
-	if len(e.Body) > 0 {
-		c.Content()
-		body = e.Body
-	} else {
-		c.Null()
-	}
-	if e.Requester != nil || e.Parts != nil {
-		c.Number(firstGrant(e))
-		switch {
-		case e.Parts == nil:
-			c.Null()
-		case e.Parts.Size > 0:
-			c.Number(float64(e.Parts.Size))
-		default:
-			c.Number(-1)
-		}
-	}
-	if s := e.Service; s != nil {
-		c.Strings([]string{s.Entrypoint, s.CF})
-	}
-	return body
-}
-
-func userHeaders(e *lifecycle.Delivery) []string {
-	var list []string
-	e.UserHeaders(func(name, value string) { list = append(list, name, value) })
-	return list
-}
-
 // turn calls the entry function on behalf of a run, and handles the result. It does not return if the turn goes away.
 func (t *thread) turn(r *run, call, body []byte) {
 	if r.over {
@@ -251,7 +206,7 @@ func (t *thread) waitOrStop(r *run, why string) {
 // turn.
 func (t *thread) enter(r *run, step step, f func() v8x.Result) {
 	w := t.watch
-	t.heaps.measureBefore(r.context)
+	t.heaps.counters.measureBefore(r.context)
 	now := time.Now()
 	r.context.isolate.setOthers(r.context)
 	r.context.isolate.latest = r.context
@@ -275,12 +230,12 @@ func (t *thread) finishTurn(x endedTurn) {
 	r.cpuLeft -= x.cpu
 	t.turned += x.cpu
 	if iso.unmeasured += x.end.Sub(x.start); iso.unmeasured > measureAfter {
-		t.heaps.measure(iso, x.end, 0)
+		t.heaps.counters.measure(iso, x.end, 0)
 		t.heaps.grown = true
 	}
 	flags := iso.v8.Flags()
 	if flags&v8x.HeapLimit != 0 {
-		t.heaps.measure(iso, x.end, 0)
+		t.heaps.counters.measure(iso, x.end, 0)
 	}
 	if !r.over {
 		t.aside = 0
@@ -338,36 +293,6 @@ func (r *run) charge(cpu time.Duration) {
 	}
 }
 
-func (r *run) memoryFailure() *events.Failure {
-	return events.Fail(events.ReasonMemory, "heap limit of %d MB (limits.heapMB)", r.limits.HeapMB)
-}
-
-func (r *run) codeFailure() *events.Failure {
-	return events.Fail(events.ReasonMemory, "the process has no room for more machine code (%d MB), of which this isolate has %d MB",
-		v8x.MaxCode>>20, r.context.isolate.v8.CodeBytes()>>20)
-}
-
-func (r *run) cpuFailure() *events.Failure {
-	if r.begun {
-		return events.Fail(events.ReasonCPU, "CPU time limit of %s (limits.cpuMs)", r.limits.CPU.Duration())
-	}
-	return events.Fail(events.ReasonCPU, "CPU time limit of %s, while the module was loaded", r.thread.pool.load.cpu)
-}
-
-func (r *run) wallFailure() *events.Failure {
-	if r.begun {
-		return events.Fail(events.ReasonTimeout, "wall-clock limit of %s (limits.wallMs)", r.limits.Wall.Duration())
-	}
-	return events.Fail(events.ReasonTimeout, "wall-clock limit of %s, while the module was loaded", r.wall.Sub(r.start))
-}
-
-// othersTookHeap reports whether a run that reached the heap limit had less than that limit for itself. Other contexts
-// in its isolate, whose runs have begun since, took more than they may have at its beginning. The run is repeated, and
-// in its own isolate if that happens again.
-func (r *run) othersTookHeap() bool {
-	return r.attempt.Event != nil && !r.betweenEvents && r.context.others() > r.context.isolate.othersLimit()
-}
-
 // waitsForItself reports whether a call finds no room, and all runs of its owner among running, those of the thread,
 // wait for calls too: then none of them makes room.
 func waitsForItself(a *lifecycle.Attempt, running map[*run]struct{}) bool {
@@ -389,4 +314,48 @@ func reasonOf(err error) events.Reason {
 		return events.ReasonException
 	}
 	return events.ReasonMemory
+}
+
+// abandon ends a runaway thread that came back. Another thread takes its place, reads its state and reports its
+// attempts. Only its isolates are left to free.
+func (t *thread) abandon() {
+	t.pool.losses.runaways.remove(t.watch)
+	<-t.replaced
+	t.pool.memory.live.Add(int64(t.heaps.count)) // Pool.replace subtracted them
+	t.pool.memory.lost.Add(-t.heaps.counters.charged.Load())
+	t.heaps.dropAll()
+	t.closeInbox()
+	t.watch.slot.Free()
+	t.pool.losses.back.Add(1)
+	runtime.Goexit()
+}
+
+// handBack returns a turn that was away to the thread, and ends the OS thread that carried it.
+func (t *thread) handBack(w *watch, x endedTurn) {
+	if w.lost.Load() {
+		t.pool.losses.runaways.remove(w)
+		t.pool.losses.back.Add(1)
+	}
+	v8x.ForgetThread()
+	w.slot.Free()
+	if !t.inbox.AddReturned(returnedTurn{x, w.lost.Load()}) {
+		t.pool.free(x.run.context.isolate)
+	}
+	runtime.Goexit()
+}
+
+// newRun makes the run of an attempt. Its limits begin now.
+func (t *thread) newRun(a *lifecycle.Attempt, now time.Time) *run {
+	limits := t.pool.limits(a.Worker)
+	r := &run{
+		thread:  t,
+		attempt: a,
+		holder:  holdings.Holder{Tenant: t.pool.policies.Tenant(a.Worker.Owner)},
+		start:   now,
+		limits:  limits,
+		wall:    now.Add(limits.Wall.Duration()),
+		cpuLeft: limits.CPU.Duration(),
+	}
+	r.calls.Init(caller{r}, &t.pool.calls)
+	return r
 }

@@ -1,240 +1,19 @@
 package isolates
 
 import (
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
 // tick is the interval at which the watchdog checks. A limit may be exceeded by this much.
 const tick = 5 * time.Millisecond
-
-// lateAtLast is how long a turn that uses almost no CPU time may continue after the wall-clock limit. A short turn ends
-// earlier. Its run is then ended without a kill, which would end everything in its context.
-const lateAtLast = 50 * tick
-
-// lateCheck is how long after the one before it a check is late: the watchdog slept, or the machine did not run it.
-const lateCheck = 4 * tick
-
-// shortTurn is a time in which the system hardly ever runs something else in the middle of a turn.
-const shortTurn = time.Millisecond
-
-// watch is the watchdog's view of one thread: the turn that the thread is in. A turn is one stay in V8. isolate is set
-// only during a turn, so under mu it says whether there is something to terminate. A comment says who uses a
-// field that mu does not guard.
-type watch struct {
-	mu        sync.Mutex
-	turn      uint64       // number of the current or latest turn
-	fixed     bool         // the turn may not go away
-	away      bool         // the turn has left its thread and continues; it is the last on this watch
-	lost      atomic.Bool  // a turn that is away was given up
-	back      bool         // the thread ran away and is back; guarded by runaways.mu
-	run       *run         // the run for which the thread is in V8
-	isolate   *v8x.Isolate // nil between turns
-	tid       int          // of the OS thread
-	start     time.Time
-	cpuLeft   time.Duration // CPU time the turn may use
-	deadline  time.Time     // wall-clock limit
-	killed    events.Reason // why the watchdog ended the turn, "" if it did not
-	grace     int           // checks since it was killed
-	killedAt  time.Time
-	killCPU   time.Duration // the thread's CPU clock at killedAt
-	asleep    int           // checks in succession, long after the kill, at which the thread slept
-	ownerHeld bool          // the source was told that the turn overstays. Watchdog only
-
-	// Set at the watchdog's first check of the turn: the thread's CPU clock at that time, and the most that the turn
-	// had used (soFar). Of a turn that took at most shortTurn and was never checked, the wall time counts as CPU time,
-	// which saves reading the thread's clock, a system call.
-	sampled bool
-	cpuThen time.Duration
-	before  time.Duration
-	seen    time.Duration // the thread's CPU clock at the latest check, in a turn or not
-	looked  time.Time     // when that was
-
-	slot *crashnote.Slot // names the worker for which the thread is in V8, to be read after a crash. Owner thread only
-}
-
-// newWatch returns the watch of a goroutine that begins to run as a thread.
-func newWatch(note *crashnote.Note) *watch { return &watch{slot: note.Slot()} }
-
-// pin records the thread that is watched: the calling one.
-func (w *watch) pin(tid int) {
-	w.slot.Bind()
-	w.mu.Lock()
-	w.tid, w.seen, w.looked = tid, threadCPU(tid), time.Now()
-	w.mu.Unlock()
-}
-
-// pinned returns the thread that is watched, or 0 before it has started.
-func (w *watch) pinned() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.tid
-}
-
-// begin opens a turn of r. Owner thread only.
-func (w *watch) begin(r *run, now time.Time, fixed bool) {
-	w.slot.Enter(r.attempt.Worker)
-	w.mu.Lock()
-	w.turn++
-	w.fixed = fixed
-	w.run, w.isolate, w.start, w.cpuLeft, w.deadline = r, r.context.isolate.v8, now, r.cpuLeft, r.wall
-	w.killed, w.grace, w.sampled, w.asleep = "", 0, false, 0
-	w.mu.Unlock()
-}
-
-// end closes the turn and returns the CPU time it took and why it was killed, if it was. After end
-// the watchdog can no longer terminate the isolate. Owner thread only.
-func (w *watch) end(now time.Time) (cpu time.Duration, killed events.Reason) {
-	w.slot.Leave()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.run, w.isolate = nil, nil
-	if !w.sampled {
-		if wall := now.Sub(w.start); wall <= shortTurn {
-			return wall, w.killed
-		}
-	}
-	return w.used(now, threadCPU(w.tid)), w.killed
-}
-
-// used returns the CPU time of the turn when the thread's clock shows cpu.
-func (w *watch) used(now time.Time, cpu time.Duration) time.Duration {
-	if !w.sampled {
-		return w.soFar(w.start, now, cpu)
-	}
-	return w.before + cpu - w.cpuThen
-}
-
-// soFar returns the most CPU time that the thread can have used since start, when something began that was not checked
-// yet. That is at most the time that passed, and at most what the thread has used since the latest check. On a busy
-// machine the second is far less. The result is 0 for something that began after the watchdog last read the time.
-//
-// If the latest check is long ago, the thread may have used most of that for something else before, and what began then
-// only waited for a processor. Then soFar returns what it must have used since start, or two ticks if that is more.
-func (w *watch) soFar(start, now time.Time, cpu time.Duration) time.Duration {
-	since := cpu - w.seen
-	most := max(0, min(now.Sub(start), since))
-	if now.Sub(w.looked) <= lateCheck {
-		return most
-	}
-	return min(most, max(since-start.Sub(w.looked), 2*tick))
-}
-
-// spent returns the CPU time that the thread can have used since start, outside a turn. Owner thread only.
-func (w *watch) spent(start time.Time) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.soFar(start, time.Now(), threadCPU(w.tid))
-}
-
-// check checks the turn against its limits and terminates it when it exceeds one. Watchdog only.
-func (w *watch) check(now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.tid == 0 {
-		return
-	}
-	cpu := threadCPU(w.tid)
-	defer func() { w.seen, w.looked = cpu, now }()
-	if w.isolate == nil {
-		return
-	}
-	if !w.sampled {
-		w.sampled, w.cpuThen, w.before = true, cpu, w.soFar(w.start, now, cpu)
-	}
-	if w.killed == "" {
-		switch {
-		case w.used(now, cpu) > w.cpuLeft:
-			w.killed = events.ReasonCPU
-		case now.After(w.deadline) && (cpu-w.cpuThen > tick || now.Sub(w.deadline) > lateAtLast):
-			w.killed = events.ReasonTimeout
-		}
-	}
-	// Request termination again: code that cannot be interrupted may have swallowed the first request.
-	if w.killed != "" && w.grace%20 == 0 {
-		w.isolate.Terminate()
-	}
-	if w.killed != "" {
-		if w.grace == 0 {
-			w.killedAt, w.killCPU = now, cpu
-		}
-		w.grace++
-	}
-}
-
-// stopped is the reason for ending a turn when the pool closes. It is not a failure of an event.
-const stopped events.Reason = "stopped"
-
-// kill marks the current turn, if any, for termination at the next look. Watchdog only.
-func (w *watch) kill(why events.Reason) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.isolate == nil || w.run.betweenEvents { // onTerminate has its own limits
-		return
-	}
-	if w.killed == "" || w.grace > 20 && w.killed != why { // the pool does not wait for a turn that overstays
-		w.killed, w.grace = why, 0
-	}
-}
-
-// attribute records the run for which the thread enters V8 before there is an isolate to watch. Owner thread only.
-func (w *watch) attribute(r *run) {
-	if r == nil {
-		w.slot.Leave()
-	} else {
-		w.slot.Enter(r.attempt.Worker)
-	}
-	w.mu.Lock()
-	w.run = r
-	w.mu.Unlock()
-}
-
-// threadCPU returns the CPU time that a thread has used (clock_getcpuclockid(3): the id of another thread's clock).
-func threadCPU(tid int) time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^tid<<3|6), &ts); err != nil {
-		return 0
-	}
-	return time.Duration(ts.Nano())
-}
-
-// RunDelays appends, for each pinned thread except those of Background, how long it has been runnable so far but waited
-// for a processor. Any goroutine may call it. The value is 0 for a thread that cannot be queried.
-// https://docs.kernel.org/scheduler/sched-stats.html#proc-pid-schedstat
-func (p *Pool) RunDelays(into []time.Duration) []time.Duration {
-	for i := range p.cfg.Threads {
-		into = append(into, runDelay(p.threads[i].Load().tid.Load()))
-	}
-	return into
-}
-
-// runDelay returns the second number of a thread's schedstat, in nanoseconds.
-func runDelay(tid int32) time.Duration {
-	var buffer [64]byte
-	file, err := os.Open("/proc/self/task/" + strconv.Itoa(int(tid)) + "/schedstat")
-	if err != nil {
-		return 0
-	}
-	defer file.Close()
-	n, _ := file.Read(buffer[:])
-	fields := strings.Fields(string(buffer[:n]))
-	if len(fields) < 2 {
-		return 0
-	}
-	waited, _ := strconv.ParseInt(fields[1], 10, 64)
-	return time.Duration(waited)
-}
 
 // watchdog runs while any thread has work.
 type watchdog struct {
@@ -335,3 +114,113 @@ func (d *watchdog) keepAwake(done <-chan struct{}, look func(now time.Time)) {
 // keep. With fewer, other goroutines would have to wait until sysmon notices. Background threads do not count: they
 // work for long, and then threads do not wake often.
 func (d *watchdog) mayKeepAwake() bool { return runtime.GOMAXPROCS(0) >= d.threads+2 }
+
+// Runaway threads use a whole processor until they come back, if they ever do. With the lowest priority they do not
+// delay other threads on this machine, but they can use up the CPU quota of a container. Those that continue are
+// throttled: stopped for most of the time.
+const (
+	runawayNice   = 19                        // the lowest priority
+	throttleAfter = 2 * time.Second           // CPU time of a runaway before it is throttled; most are back by then
+	throttleEvery = v8x.ThrottleTime + 2*tick // leaves it a twentieth of a processor
+)
+
+// losses are the threads that V8 has kept.
+type losses struct {
+	parked    atomic.Int32  // by a fatal error
+	ranAway   atomic.Int32  // because their turn did not end in time: runaways
+	back      atomic.Int32  // runaways that have come back and ended
+	lostAfter time.Duration // the constant lostAfter, except in tests
+	onRunaway func(*thread) // nil except in tests: called when a thread is lost and not yet replaced
+	runaways  runaways
+}
+
+// runaways are the threads whose turn V8 did not end in time and that are not back.
+type runaways struct {
+	mu            sync.Mutex
+	list          []runaway
+	open          []runaway     // of which it is not known whether they come back soon
+	next          time.Time     // when they are throttled again
+	nice          int           // runawayNice, except in tests
+	throttleAfter time.Duration // the constant throttleAfter, except in tests
+
+	throttled uint64 // how often one was; for tests
+}
+
+type runaway struct {
+	*watch
+	tid int
+	cpu time.Duration // of the thread when it became a runaway
+	// cause is reported if the thread does not come back soon; nil = it was reported.
+	cause *lossCause
+	came  bool // it came back before that was known
+}
+
+// add records a runaway thread and lowers its priority. undecided is the cause if it may come back soon, or nil.
+// Watchdog only.
+func (s *runaways) add(w *watch, undecided *lossCause) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tid := w.pinned()
+	x := runaway{w, tid, threadCPU(tid), undecided, false}
+	if undecided != nil {
+		s.open = append(s.open, x)
+	}
+	if !w.back {
+		s.list = append(s.list, x)
+		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, s.nice) // never reset: the OS thread ends when it is back
+	}
+}
+
+// undecided returns the runaways that were decided since the last call: those that are
+// back, and those that have used that much CPU time. Watchdog only.
+func (s *runaways) undecided(most time.Duration) (known []runaway) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(x runaway) bool {
+		if !x.back && threadCPU(x.tid)-x.cpu <= most {
+			return false
+		}
+		x.came = x.back
+		known = append(known, x)
+		return true
+	})
+	return known
+}
+
+// remove is called by the thread itself when it is back, before it does anything else. From then on it is not
+// throttled.
+func (s *runaways) remove(w *watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.back = true
+	s.list = slices.DeleteFunc(s.list, func(x runaway) bool { return x.watch == w })
+}
+
+// throttle stops, for a moment, the runaways that have used enough CPU time. Watchdog only, each round.
+func (s *runaways) throttle(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) == 0 || now.Before(s.next) {
+		return
+	}
+	s.next = now.Add(throttleEvery)
+	for _, x := range s.list {
+		if threadCPU(x.tid)-x.cpu > s.throttleAfter {
+			v8x.Throttle(x.tid)
+			s.throttled++
+		}
+	}
+}
+
+// awayTurn is a turn that is away.
+type awayTurn struct {
+	*watch
+	home *thread
+	of   *run
+}
+
+// awayTurns are the turns of a process that are away. The watchdog owns them.
+type awayTurns struct {
+	list []awayTurn
+	most int // may be away at once
+}

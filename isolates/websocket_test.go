@@ -201,8 +201,8 @@ func TestWebSocket(t *testing.T) {
 func (b *bench) held() int64 {
 	held := int64(-1)
 	require.Eventually(b.t, func() bool {
-		held = b.pool.holdings.of("acme")
-		return held == 0 && b.pool.holdings.total.Load() == 0
+		held = b.pool.holdings.Of("acme")
+		return held == 0 && b.pool.holdings.Total() == 0
 	}, patience, time.Millisecond)
 	return held
 }

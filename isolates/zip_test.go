@@ -116,7 +116,7 @@ func TestAStreamIsSharedByConcurrentEvents(t *testing.T) {
 	w.Mode = workers.Persistent
 	first := b.start(w, task(`{"begin":true}`))
 	require.Eventually(t, func() bool {
-		return b.pool.holdings.of("acme") > 0
+		return b.pool.holdings.Of("acme") > 0
 	}, patience, time.Millisecond)
 	o := b.run(w, task(`{}`))
 	require.Nil(t, o.end.Failure, "%v", o.end.Failure)

@@ -3,8 +3,8 @@ package isolates
 import (
 	"time"
 
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -47,20 +47,53 @@ func storedAt(r *run, e *lifecycle.Delivery) time.Time {
 	return e.Stored
 }
 
-// decide notes what the handler decided about an event of its batch.
-func (r *run) decide(in *v8x.Commands) {
-	i, what, delay := in.Int(), lifecycle.Decision(in.Int()), in.Number()
-	if i < 0 || i >= int64(len(r.attempt.Batch)) {
-		return
+// encodeFetch encodes the call of a fetch handler, or of a method of an entrypoint, and returns the body.
+func encodeFetch(c *v8x.Call, r *run) (body []byte) {
+	e := r.attempt.Event
+	if s := e.Service; s != nil && s.Method != "" {
+		c.Reset(js.OpMethodEvent).Number(float64(r.id)).String(s.Entrypoint).String(s.Method).Body()
+		return e.Body
 	}
-	if r.end.Items == nil {
-		r.end.Items = make([]lifecycle.Item, len(r.attempt.Batch))
+	c.Reset(js.OpFetchEvent).Number(float64(r.id)).String(e.Method).String(e.URL)
+	if len(e.HTTPHeaders) > 0 {
+		c.Strings(egress.HeaderTexts(e.HTTPHeaders))
+	} else {
+		c.Null()
 	}
-	if r.end.Items[i].Decision != lifecycle.Undecided {
-		return
+	if len(e.Body) > 0 {
+		c.Content()
+		body = e.Body
+	} else {
+		c.Null()
 	}
-	r.end.Items[i] = lifecycle.Item{Decision: what, Delay: time.Duration(min(delay, 1e9) * float64(time.Second))}
-	if what == lifecycle.Failed {
-		r.end.Items[i].Failure = events.NewFailure(events.Reason(in.Text()), in.Clip(maxText), "")
+	if e.Requester != nil || e.Parts != nil {
+		c.Number(firstGrant(e))
+		switch {
+		case e.Parts == nil:
+			c.Null()
+		case e.Parts.Size > 0:
+			c.Number(float64(e.Parts.Size))
+		default:
+			c.Number(-1)
+		}
 	}
+	if s := e.Service; s != nil {
+		c.Strings([]string{s.Entrypoint, s.CF})
+	}
+	return body
+}
+
+func userHeaders(e *lifecycle.Delivery) []string {
+	var list []string
+	e.UserHeaders(func(name, value string) { list = append(list, name, value) })
+	return list
+}
+
+// firstGrant is how many bytes of the reply's body may be produced at first. 0 = the requester wants the whole body at
+// once.
+func firstGrant(e *lifecycle.Delivery) float64 {
+	if e.Requester == nil {
+		return 0
+	}
+	return float64(min(e.Requester.Credit, firstCredit))
 }

@@ -11,29 +11,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
-// measure measures an isolate. Growth since the last measurement is attributed to the context that ran last.
-func (h *heaps) measure(iso *isolate, now time.Time, every time.Duration) {
-	before := iso.heap
-	h.counters.sampleHeap(iso, now, every)
-	switch {
-	case iso.heap > before && iso.latest != nil:
-		iso.latest.size += iso.heap - before
-	case iso.heap < before: // garbage, of any of the contexts
-		for _, jc := range iso.contexts {
-			jc.size = int64(float64(jc.size) * float64(iso.heap) / float64(before))
-		}
-	}
-}
-
-// measureBefore measures an isolate before jc enters it, if another context has run in it since the last look, long
-// enough to have grown by an amount that matters. Without this look, that growth would be attributed to jc.
-func (h *heaps) measureBefore(jc *jsContext) {
-	iso := jc.isolate
-	if iso.latest != jc && iso.unmeasured > measureBetween {
-		h.measure(iso, time.Now(), 0)
-	}
-}
-
 // collect frees garbage in an isolate. It returns false when that would take long, or when the heap is little larger
 // than after the last collection.
 func (h *heaps) collect(iso *isolate) bool {
@@ -48,7 +25,7 @@ func (h *heaps) collect(iso *isolate) bool {
 		h.runs.interrupt(iso)
 		return false
 	}
-	h.measure(iso, time.Now(), 0)
+	h.counters.measure(iso, time.Now(), 0)
 	iso.collected = iso.heap
 	return true
 }
@@ -57,8 +34,8 @@ func (h *heaps) collect(iso *isolate) bool {
 // are enough. A thread that has nothing to do frees it, one isolate after the other, so that new work waits for one
 // collection at most. Isolates of mode shared that no thread has now are left out.
 const (
-	// collectAfter is how long an isolate rests until its garbage is collected, and flushAfter until it gives up code
-	// and feedback too. It gets these back when it runs: the next thousand calls cost twice as much.
+	// collectAfter is how long an isolate rests until its garbage is collected, and flushCodeAfter until it gives up
+	// code and feedback too. It gets these back when it runs: the next thousand calls cost twice as much.
 	collectAfter   = 10 * time.Second
 	flushCodeAfter = time.Minute
 	// restShare limits the CPU time that collections take: one part in restShare of one processor, in each process.
@@ -168,7 +145,7 @@ func (s *resting) collectFor(iso *isolate) {
 		h.runs.interrupt(iso)
 		return
 	}
-	h.measure(iso, time.Now(), 0)
+	h.counters.measure(iso, time.Now(), 0)
 	iso.collected = iso.heap
 }
 
