@@ -795,7 +795,7 @@ var publishers = map[string]struct {
 	"consumer/settle.go":    {1, "events that are given back"},
 	"consumer/puller.go":    {1, "the ack of a delivery whose event has ended, and which has no entry"},
 	"consumer/lease.go":     {1, "renewed leases: they end no event"},
-	"consumer/lane.go":      {1, "requests for deliveries"},
+	"consumer/pump.go":      {1, "requests for deliveries"},
 	"consumer/workerlog.go": {1, "lines of a worker's output"},
 }
 

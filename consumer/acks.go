@@ -209,3 +209,6 @@ func (a *acks) sendEach(batch []*entry, tries *jsapi.Retrier) {
 		}
 	}
 }
+
+// unsureWait is how long an ack waits between two checks whether its stream is still the same.
+const unsureWait = 50 * time.Millisecond

@@ -22,14 +22,14 @@ type checks struct {
 type check uint8
 
 const (
-	claim     check = iota // a replay: is it the only one of its number that runs?
-	result                 // of an idempotent worker: has the event succeeded before?
-	letter                 // delivered before: does it have a dead letter?
-	record                 // delivered before: how many runs has it had?
-	ended                  // it ran when its record was stored: why did that process end?
-	duplicate              // delivered before, and its record does not explain why: was it parked?
-	moving                 // delivered before: is it being delayed?
-	replacing              // of a schedule that replaces: have the events of the ticks before ended?
+	checkClaim     check = iota // a replay: is it the only one of its number that runs?
+	checkResult                 // of an idempotent worker: has the event succeeded before?
+	checkLetter                 // delivered before: does it have a dead letter?
+	checkRecord                 // delivered before: how many runs has it had?
+	checkEnded                  // it ran when its record was stored: why did that process end?
+	checkDuplicate              // delivered before, and its record does not explain why: was it parked?
+	checkMoving                 // delivered before: is it being delayed?
+	checkReplacing              // of a schedule that replaces: have the events of the ticks before ended?
 )
 
 // String is the name of the check in logs.
@@ -45,44 +45,45 @@ func (k *checks) from(at check) {
 	again := e.Origin.Deliveries > 1
 	replay, isReplay := deadletter.ReplayOf(&e.Event)
 	switch {
-	case at <= claim && isReplay:
+	case at <= checkClaim && isReplay:
 		k.claims.Take(replay, func(c deadletter.Claim, err error) {
 			if c == deadletter.Claimed {
 				k.step(StepClaimed)
 			}
-			k.found(claim, err, c == deadletter.ClaimedOther || c == deadletter.ClaimEnded, func() { k.endClaimed(h, c) })
+			k.found(checkClaim, err, c == deadletter.ClaimedOther || c == deadletter.ClaimEnded, func() { k.endClaimed(h, c) })
 		})
-	case at <= result && h.idempotent:
+	case at <= checkResult && h.idempotent:
 		k.results.Find(&e.Event, e.Attempt, func(r *events.Reply, err error) {
-			k.found(result, err, r != nil, func() { k.endRecalled(h, r) })
+			k.found(checkResult, err, r != nil, func() { k.endRecalled(h, r) })
 		})
-	case at <= letter && again:
+	case at <= checkLetter && again:
 		k.letters.Find(&e.Event, func(d *events.DeadLetter, err error) {
-			k.found(letter, err, d != nil, func() { k.endFound(h, d) })
+			k.found(checkLetter, err, d != nil, func() { k.endFound(h, d) })
 		})
-	case at <= record && again:
+	case at <= checkRecord && again:
 		k.attempts.Find(&e.Event, func(r *attempts.Record, err error) {
 			k.record = r
-			k.found(record, err, false, nil)
+			k.found(checkRecord, err, false, nil)
 		})
-	case at <= ended && k.record.Ran() && k.record.Instance != "":
+	case at <= checkEnded && k.record.Ran() && k.record.Instance != "":
 		k.attempts.FindEnded(k.record.Instance, func(cause crashnote.Cause, err error) {
 			k.cause = cause
-			k.found(ended, err, false, nil)
+			k.found(checkEnded, err, false, nil)
 		})
-	case at <= duplicate && again && h.from.stream != events.StreamParked && k.record.Unexplained(e.Origin.Deliveries):
+	case at <= checkDuplicate && again && h.from.stream != events.StreamParked &&
+		k.record.Unexplained(e.Origin.Deliveries):
 		k.parker.Duplicate(&e.Event, func(parked bool, err error) {
-			k.found(duplicate, err, parked, func() { k.endParked(h) })
+			k.found(checkDuplicate, err, parked, func() { k.endParked(h) })
 		})
-	case at <= moving && again:
+	case at <= checkMoving && again:
 		isMoving := k.record != nil && k.record.Moving != nil
 		if !isMoving {
 			k.setAttempt()
 		}
-		k.found(moving, nil, isMoving, func() { k.delayAgain(h, k.record) })
-	case at <= replacing && e.Overlaps() == events.OverlapReplace && !k.draining.Load():
+		k.found(checkMoving, nil, isMoving, func() { k.delayAgain(h, k.record) })
+	case at <= checkReplacing && e.Overlaps() == events.OverlapReplace && !k.draining.Load():
 		k.replacer.TakeOver(&e.Event, func() bool { return h.is(checking) }, func(newer bool, err error) {
-			k.found(replacing, err, newer, func() { k.endReplaced(h) })
+			k.found(checkReplacing, err, newer, func() { k.endReplaced(h) })
 		})
 	default:
 		k.enter()

@@ -63,9 +63,6 @@ type Consumer struct {
 	ready    atomic.Bool
 }
 
-// seldomLines is the maximum number of log lines per second about events that owners can cause any number of times.
-const seldomLines = 5
-
 // New makes a Consumer that passes events to d. It starts nothing. reg may be nil. The caller owns the connection,
 // which must outlive Run and should reconnect forever.
 func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg prometheus.Registerer) (*Consumer, error) {
@@ -83,7 +80,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 		cfg: cfg, nc: nc, js: js, dispatcher: d, decoder: cfg.decoder(), log: log,
 		retries: newRetries(),
 	}
-	c.metrics = newMetrics(c)
+	c.metrics = newMetrics(cfg, log, &c.inflight, func() int64 { return c.puller.credits.Load() })
 	c.api = &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: cfg.answerWait(),
 		Missing: func() { c.maintenance.recreate() }, Repeats: repeats.New(log)}
 	c.usage = storage.New(storage.Config{Prefix: cfg.Prefix, Node: cfg.Node, MaxBytes: cfg.MaxBytes,
@@ -122,7 +119,7 @@ func (c *Consumer) wire() {
 		Draining: c.draining.Load, Through: c.dispatcher.Through,
 	}, c.js, c.log)
 	c.parker = parking.NewParker(c.parked, c.api, c.usage, c.log)
-	c.overtaker = parking.NewOvertaker(overtakeConfig(c), c.parked, c.js, c.log)
+	c.overtaker = parking.NewOvertaker(c.puller.overtakeConfig(), c.parked, c.js, c.log)
 	c.parts = bodies.NewParts(bodies.Config{Prefix: prefix, Decoder: c.decoder, Patience: cfg.PartPatience}, c.api,
 		&c.pending, c.log)
 	c.chunks = bodies.NewChunks(c.api, prefix, c.log, c.inflight.hangUp)
@@ -387,4 +384,11 @@ func (c *Consumer) Stats() Stats {
 		Credits:  int(c.puller.credits.Load()), Stalls: c.puller.stalls.Load(), ParkedLanes: int(c.puller.parking.Load()),
 		Ready: c.Ready() == nil,
 	}
+}
+
+// SetRunDelays sets how to read how long each pinned thread has waited for a processor so far, always in the same
+// order. Call it before Start. With it, a process that other programs keep from running events does not count the
+// owners as slow, and so does not park their events.
+func (c *Consumer) SetRunDelays(read func(into []time.Duration) []time.Duration) {
+	c.puller.active.delays = read
 }

@@ -12,16 +12,6 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
-// Dispatcher takes events to run. Submit never blocks and never refuses. Each event comes back in exactly one final
-// Settlement (Ack, Dead, Return or Park), or in a Retry, after which it is submitted again.
-type Dispatcher interface {
-	Submit(batch []*lifecycle.Delivery)
-	// Through reports that all parked events of owner were submitted, after parks of its settlements with Park were
-	// carried out: new events no longer have to wait behind parked ones. It returns whether these are all such
-	// settlements: then both sides count from 0 again.
-	Through(owner string, parks uint64) bool
-}
-
 // pulled is what the puller received at once. Each entry is in all, and in exactly one of fresh, later, again,
 // malformed and pubAcks.
 type pulled struct {
@@ -94,9 +84,6 @@ func (c *Consumer) decode(e *lifecycle.Delivery, o events.Origin, m *nats.Msg, s
 	return c.decoder.DecodeTo(&e.Event, o, events.Header(m.Header), m.Data, stored)
 }
 
-// Holds implements lifecycle.Holder.
-func (h *entry) Holds() *lifecycle.Delivery { return &h.event }
-
 // isIdempotent reports whether an event must not run again once it has succeeded.
 func (c *Consumer) isIdempotent(e *lifecycle.Delivery) bool {
 	return c.cfg.Catalog.Idempotent(e.Owner, e.Worker)
@@ -146,7 +133,7 @@ func (c *Consumer) observe(d *pulled) {
 // takePulled handles the events of a delivery that must not run at once.
 func (s *settler) takePulled(d *pulled) {
 	for _, h := range d.again {
-		(&checks{settler: s, h: h}).from(claim)
+		(&checks{settler: s, h: h}).from(checkClaim)
 	}
 	for _, h := range d.later {
 		if !s.waiting.May(h.event.Owner) {

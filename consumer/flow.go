@@ -57,65 +57,56 @@ func (f *flow) ended(brief bool) {
 	f.changes.Add(1)
 }
 
-// room is how many more events of l may be asked for.
-func (p *puller) room(l *lane) int { return min(p.flowRoom(l), p.byteRoom(l)) }
+const (
+	// activeCheck is how often the puller checks how long this process could run events, while a lane waits for events
+	// to end.
+	activeCheck = stuckAfter / 4
+	// activeMost is the maximum that counts of the time between two checks. It limits what counts when the process
+	// stood still.
+	activeMost = activeCheck + activeCheck/3
+)
 
-// weigh adjusts the message size that byteRoom uses: quickly for large messages, slowly for small ones.
-func (l *lane) weigh(size int) {
-	if size > l.size {
-		l.size += (size - l.size + 3) / 4
-	} else {
-		l.size -= (l.size - size) / 64
-	}
+// activeTime counts the time in which this process could run events: the process did not stand still, and not all
+// threads that run events waited for a processor. It counts while a lane waits for events to end. It belongs to the
+// puller.
+type activeTime struct {
+	total  time.Duration // so far
+	looked time.Time
+	delays func(into []time.Duration) []time.Duration // see SetRunDelays; nil when not known
+	were   []time.Duration                            // at the latest check
+	are    []time.Duration                            // scratch
 }
 
-// expect sets the size of the messages that wait in the stream, so that the lanes need not learn it from the first
-// ones.
-func (p *puller) expect(size int) {
-	for _, l := range p.lanes {
-		l.size = size
+// count counts the time since the latest check, if that was at least half of activeCheck ago.
+func (a *activeTime) count(now time.Time) {
+	since := now.Sub(a.looked)
+	if since < activeCheck/2 {
+		return
 	}
+	a.looked = now
+	a.total += max(0, min(since, activeMost)-a.runDelay())
 }
 
-// onTheirWay is about how many bytes were asked for and have not arrived.
-func (p *puller) onTheirWay() (bytes int) {
-	for l := range p.all {
-		bytes += l.credits * l.size
-	}
-	return bytes
-}
+// skip leaves out the time since the latest check: no lane waited.
+func (a *activeTime) skip(now time.Time) { a.looked = now }
 
-// byteRoom is how many more messages may be on their way, if they have the size of the earlier ones. It is 0 until half
-// of them have arrived. One message is always allowed.
-func (p *puller) byteRoom(l *lane) int {
-	size := max(1, l.size)
-	most := max(1, laneBytes/size)
-	if l.credits*2 > most {
+// runDelay is how long the thread that waited least for a processor has waited since the latest check. A sleeping
+// thread does not wait for a processor.
+func (a *activeTime) runDelay() time.Duration {
+	if a.delays == nil {
 		return 0
 	}
-	return min(most-l.credits, max((allBytes-p.coming)/size, 1-l.credits))
-}
-
-// flowRoom is how many more events may be asked for. It is limited while events are brief, and then 0 or enough to be
-// worth a request.
-func (p *puller) flowRoom(l *lane) int {
-	f := &l.src.flow
-	held := int(f.held.Load())
-	if changes := f.changes.Load(); changes != l.changes {
-		l.changes, l.moved = changes, p.active.total
+	a.are = a.delays(a.are[:0])
+	least := time.Duration(0)
+	for i, is := range a.are {
+		if i == len(a.were) {
+			least = 0 // the first check
+			break
+		}
+		if waited := max(0, is-a.were[i]); i == 0 || waited < least {
+			least = waited
+		}
 	}
-	if p.c.cfg.LaneHeld == 0 {
-		return p.c.cfg.Window
-	}
-	taken, chunk := held+l.credits, p.c.cfg.chunk()
-	if room := p.c.cfg.LaneHeld - taken; room >= chunk {
-		return room
-	}
-	// Events that have ended and wait for NATS fill no owner's queue.
-	stuck := held > int(f.acking.Load()) && p.active.total-l.moved >= stuckAfter
-	if room := p.c.cfg.slowHeld() - taken; room >= chunk && (stuck || f.slow.Load() >= slowFlow) {
-		return room
-	}
-	p.full = true
-	return 0
+	a.were, a.are = a.are, a.were
+	return least
 }

@@ -110,9 +110,6 @@ func (u *maintenance) run(life context.Context) {
 // process forgets the events of the old stream as soon as it detects that.
 type creationTimes map[string]time.Time
 
-// unsureWait is how long an ack waits between two checks whether its stream is still the same.
-const unsureWait = 50 * time.Millisecond
-
 // infoPatience is how long the answer about one stream may take: a request may be lost while servers elect a leader.
 const infoPatience = 2 * time.Second
 

@@ -28,8 +28,9 @@ func (m *metrics) pubAckDropped(subject string) {
 	m.seldom.Warn().Str("subject", subject).Msg("an answer of JetStream came as an event, and is dropped: an owner published with the subject of events as reply subject (docs/guides/security.md)")
 }
 
-func newMetrics(c *Consumer) *metrics {
-	m := &metrics{seldom: c.log.Sample(&zerolog.BurstSampler{Burst: seldomLines, Period: time.Second})}
+// newMetrics makes the metrics. held are the events in flight, and credits says how many more were asked for.
+func newMetrics(cfg Config, log zerolog.Logger, held *inflight, credits func() int64) *metrics {
+	m := &metrics{seldom: log.Sample(&zerolog.BurstSampler{Burst: seldomLines, Period: time.Second})}
 	var all []prometheus.Collector
 	counter := func(name, help string) prometheus.Counter {
 		n := prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_" + name + "_total", Help: help})
@@ -54,11 +55,11 @@ func newMetrics(c *Consumer) *metrics {
 		Name: "pinwheel_events_total", Help: "Events by what became of them in this process.",
 	}, []string{"kind", "outcome"})
 	all = append(all, ended,
-		gauge("held_events", "Events this process holds.", func() float64 { return float64(c.inflight.len()) }),
-		gauge("held_places", "Places of the window that the held events take.", func() float64 { return float64(c.inflight.taken()) }),
+		gauge("held_events", "Events this process holds.", func() float64 { return float64(held.len()) }),
+		gauge("held_places", "Places of the window that the held events take.", func() float64 { return float64(held.taken()) }),
 		gauge("pull_credits", "Events asked for and not delivered yet.",
-			func() float64 { return float64(c.puller.credits.Load()) }),
-		gauge("window", "Places for events that this process may hold or ask for.", func() float64 { return float64(c.cfg.Window) }))
+			func() float64 { return float64(credits()) }),
+		gauge("window", "Places for events that this process may hold or ask for.", func() float64 { return float64(cfg.Window) }))
 	for _, k := range []events.Kind{0, events.Fetch, events.Task, events.Scheduled} {
 		for _, v := range []lifecycle.Verdict{lifecycle.Ack, lifecycle.Dead} {
 			m.events[k][v] = ended.WithLabelValues(k.String(), v.String())
@@ -91,3 +92,6 @@ func gauge(name, help string, f func() float64) prometheus.Collector {
 func (m *metrics) ended(k events.Kind, v lifecycle.Verdict) { m.events[k][v].Inc() }
 
 func (m *metrics) ordered(k events.Kind, o lifecycle.Order) { m.orders[k][o].Inc() }
+
+// seldomLines is the maximum number of log lines per second about events that owners can cause any number of times.
+const seldomLines = 5

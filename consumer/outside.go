@@ -1,14 +1,5 @@
 package consumer
 
-import (
-	"time"
-
-	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
-	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/internal/lib/stored"
-)
-
 const (
 	// outsideWindows is how many windows of events may wait for their dead letters outside of the window. It bounds the
 	// leases that are renewed for them, and outsideBytes bounds their memory.
@@ -77,58 +68,4 @@ func (h *entry) noteEnded() {
 	if h.outside == 0 {
 		h.from.flow.ended(h.brief)
 	}
-}
-
-// die queues the dead letter of h. Letters are written in rounds, in which the owners take turns.
-func (s *settler) die(h *entry, o lifecycle.Outcome) {
-	s.inflight.move(h, storing)
-	d := s.letter(h, o)
-	s.inflight.queueLetter(h, s.cfg.mostOutside())
-	s.letterRounds.Add(h.event.Owner, func(answered func()) {
-		waits := true
-		s.writeLetter(h, d, func() {
-			if waits {
-				waits = false
-				answered()
-			}
-		})
-	})
-}
-
-// writeLetter writes d, the dead letter of h, unless h has ended elsewhere. It calls answered, more than once perhaps,
-// when JetStream has answered or nothing is written.
-func (s *settler) writeLetter(h *entry, d *events.DeadLetter, answered func()) {
-	if !s.inflight.writesLetter(h) {
-		answered()
-		return
-	}
-	goOn := func() bool { // the first try has failed
-		answered()
-		return h.here()
-	}
-	unwritable := h.event.HeadersLost() || h.event.Header.CheckWritable() != nil
-	write := func(m *stored.Message) {
-		if unwritable {
-			keepBlock(d, h, m)
-		}
-		s.letters.Write(&h.event.Event, d, goOn, func(written *events.DeadLetter, err error) {
-			answered()
-			if err != nil {
-				s.cannotStoreLetter(h)
-				return
-			}
-			s.deadLetterStored(h, written)
-		})
-	}
-	if unwritable || s.mayHaveMoved(h) {
-		s.ifStillStored(h, jsapi.NewRetrier(0), write, answered)
-		return
-	}
-	write(nil)
-}
-
-// tickRounds begins the rounds whose time has come.
-func (s *settler) tickRounds(now time.Time) {
-	s.parker.Round(now)
-	s.letterRounds.Tick(now)
 }

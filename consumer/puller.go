@@ -50,8 +50,8 @@ type puller struct {
 }
 
 const (
-	// batch is the maximum number of messages that collect takes from the channel before it passes them on.
-	batch = 256
+	// collectAtOnce is the maximum number of messages that collect takes from the channel before it passes them on.
+	collectAtOnce = 256
 	// nudgeAfter is how long a grant waits when it is too small to be worth a request.
 	nudgeAfter = time.Millisecond
 	// laneSilence is after how many heartbeats without a message a lane counts as stalled.
@@ -80,10 +80,6 @@ func newPuller(c *Consumer) *puller {
 	}
 	return p
 }
-
-// reserve is how many credits a lane keeps while it is idle. The reserves of all lanes of events together are a quarter
-// of the window.
-func (p *puller) reserve() int { return max(1, p.c.cfg.Window/(4*events.Lanes)) }
 
 // run pulls until pull is done. Then it takes no more messages, and gives back those that arrived too late.
 func (p *puller) run(pull context.Context) {
@@ -123,7 +119,7 @@ func (p *puller) run(pull context.Context) {
 func (p *puller) collect(m *nats.Msg) {
 	d := pulled{now: time.Now()}
 	p.take(m, &d)
-	for range min(len(p.msgs), batch-1) { // no other goroutine takes from it
+	for range min(len(p.msgs), collectAtOnce-1) { // no other goroutine takes from it
 		p.take(<-p.msgs, &d)
 	}
 	p.credits.Store(int64(p.total))

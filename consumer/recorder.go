@@ -5,6 +5,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/attempts"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
 // recorder stores the records of events in flight. Its methods run on the settle goroutine.
@@ -79,3 +80,6 @@ func (h *entry) noteAnswer(r *events.Reply) {
 		h.answer = r
 	}
 }
+
+// Holds implements lifecycle.Holder.
+func (h *entry) Holds() *lifecycle.Delivery { return &h.event }

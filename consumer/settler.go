@@ -1,10 +1,8 @@
 package consumer
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -15,9 +13,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/parking"
 	"github.com/pinwheel-run/pinwheel/consumer/results"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
-	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
-	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
 // stores are the packages that store, find and park for the settle goroutine. They know JetStream, but not the events
@@ -74,123 +70,6 @@ func (s *settler) add(batch []lifecycle.Settlement) {
 	s.settled = append(s.settled, batch...)
 	s.mu.Unlock()
 	jsapi.Signal(s.api.Wake)
-}
-
-// settleTick is how often requests are checked for being late.
-const settleTick = 50 * time.Millisecond
-
-// run is the settle goroutine.
-func (s *settler) run(life context.Context) {
-	tick := time.NewTicker(settleTick)
-	defer tick.Stop()
-	var settled []lifecycle.Settlement
-	var tasks []func()
-	for {
-		select {
-		case <-life.Done():
-			return
-		case <-s.api.Wake:
-		case m := <-s.acks.awaited():
-			s.acks.requests.Answer(m)
-		case now := <-tick.C:
-			s.acks.expire(now)
-			s.api.Expire(now)
-			s.chunks.Tick(now)
-			s.tickRounds(now)
-			s.overdue.tick(now)
-		}
-		// Settlements are taken before tasks, so that a task that was there before a settlement is run before it.
-		// Without a connection a reply could be lost in a dead socket's buffer, so settlements wait.
-		if s.api.NC.IsConnected() {
-			s.mu.Lock()
-			settled, s.settled = s.settled, settled[:0]
-			s.mu.Unlock()
-		}
-		tasks = s.api.Take(tasks)
-		s.acks.take()
-		s.reconnects = s.api.NC.Stats().Reconnects
-		for _, f := range tasks {
-			f()
-		}
-		for i := range settled {
-			s.settle(settled[i])
-		}
-		s.acks.send()
-		clear(tasks)
-		clear(settled)
-		tasks, settled = tasks[:0], settled[:0]
-	}
-}
-
-// carryOutOrder does what dispatch asks for with h, about which there is no verdict.
-func (s *settler) carryOutOrder(h *entry, o lifecycle.Order) {
-	switch o {
-	case lifecycle.Return:
-		s.giveBack(h)
-	case lifecycle.Park:
-		s.parkEvent(h)
-	case lifecycle.Watch, lifecycle.WatchAlone:
-		s.watch(h, o == lifecycle.WatchAlone)
-	case lifecycle.NoOrder, lifecycle.Share: // settle has handled them
-	}
-}
-
-// watch notes in the event's record that it is about to run, and submits it again when that is stored. If the process
-// then dies before the record says otherwise, it died while this event ran.
-func (s *settler) watch(h *entry, alone bool) {
-	s.inflight.move(h, storing)
-	s.begins(h, alone, func() {
-		h.event.Watched = true
-		if s.inflight.move(h, running, storing) {
-			s.dispatcher.Submit([]*lifecycle.Delivery{&h.event})
-		}
-	})
-}
-
-// unwatch notes that h, a watched event, no longer runs. It returns true if that must be stored first. Then the
-// settlement is carried out again after that, without its reply.
-func (s *settler) unwatch(h *entry, x lifecycle.Settlement) bool {
-	h.rest()
-	if v := x.Outcome.Verdict; v != lifecycle.Ack && v != lifecycle.Dead {
-		return false // their records are stored anyway
-	}
-	if h.idempotent && x.Reply != nil {
-		h.answer = x.Reply // the result must still be stored
-	}
-	x.Reply = nil
-	s.save(h, func() { s.carryOut(h, x) })
-	return true
-}
-
-// replace ends the events of earlier ticks in this process: those that wait at once, and those that run as soon as they
-// can be interrupted.
-func (s *settler) replace(n schedule.ReplaceNotice) {
-	older := func(h *entry) bool { return h.from.stream == events.StreamSchedules && n.Replaces(&h.event.Event) }
-	for _, h := range s.inflight.in(waiting) {
-		if older(h) {
-			s.retries.drop(h)
-			s.endReplaced(h)
-		}
-	}
-	for _, h := range s.inflight.in(running) {
-		if older(h) && h.event.Halt != nil {
-			h.replaced = true
-			h.event.Halt.Fire()
-		}
-	}
-}
-
-// orphan forgets events whose stream no longer exists. Nothing more is published about them: not to the stream, which
-// may have other events under their numbers, not to the bucket of attempts, and not to their requesters.
-func (s *settler) orphan(batch []*entry) {
-	if guard.StreamLife.Off() {
-		return
-	}
-	for _, h := range batch {
-		s.retries.drop(h)
-		s.metrics.lost.Inc()
-	}
-	s.inflight.orphan(batch)
 }
 
 // leaseLost forgets an event whose end could not be confirmed: it will be delivered again.
