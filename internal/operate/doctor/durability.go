@@ -131,8 +131,8 @@ func getMonitor(ctx context.Context, url, page string, also int, into any) (name
 	return name, nil
 }
 
-// gather sends a request that every process or server answers. It waits as long as first for the first answer. It returns
-// the answers that arrive within answerWait of that one.
+// gather sends a request that every process or server answers. It waits as long as first for the first answer, and
+// returns the answers that arrive within answerWait of that one.
 func gather(
 	ctx context.Context, nc *nats.Conn, subject string, body []byte, first time.Duration,
 ) ([]*nats.Msg, error) {
