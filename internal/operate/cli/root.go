@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
@@ -121,7 +123,7 @@ func newRoot(e *env) *cobra.Command {
 		objectCommands{storeCommands{e, "bucket"}}.root(), secretCommands{e}.root(),
 		newSendCommand(e), newTailCommand(e), newTopCommand(e), deadCommands{e}.root(), scheduleCommands{e}.root(),
 		newAuditCommand(e), resourceCommands{e}.root(),
-		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e),
+		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e), newManCommand(e),
 		newEnvironmentTopic(),
 	)
 	e.completeArgs(root)
@@ -188,4 +190,44 @@ func newEnvironmentTopic() *cobra.Command {
 		}
 	}
 	return &cobra.Command{Use: "environment", Short: "The variables that configure Pinwheel", Long: b.String()}
+}
+
+// newManCommand writes a page for each command and topic. It is hidden because packages and archives bring the pages:
+// deploy/dist makes them with it. The date in them is that of SOURCE_DATE_EPOCH, so that they are equal for equal
+// binaries.
+func newManCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use: "man DIR", Short: "Write manual pages", Example: "  pinwheel man /usr/local/share/man/man1", Hidden: true,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			root := cmd.Root()
+			root.DisableAutoGenTag = true
+			header := doc.GenManHeader{Section: "1", Source: "pinwheel " + e.version, Manual: "Pinwheel"}
+			if err := doc.GenManTree(root, &header, args[0]); err != nil {
+				return err
+			}
+			for _, topic := range root.Commands() { // GenManTree leaves topics out
+				if topic.IsAdditionalHelpTopicCommand() {
+					if err := writeTopic(topic, header, args[0]); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func writeTopic(topic *cobra.Command, header doc.GenManHeader, dir string) error {
+	f, err := os.Create(filepath.Join(dir, "pinwheel-"+topic.Name()+".1"))
+	if err != nil {
+		return err
+	}
+	if err := doc.GenMan(topic, &header, f); err != nil {
+		return err
+	}
+	return f.Close()
 }
