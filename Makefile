@@ -8,10 +8,11 @@ SEED      ?= 0
 SERVERS   ?= 1
 BENCH     ?= .
 COUNT     ?= 6
+COMMIT    ?= HEAD
 # Where threads, callbacks and locks are.
 RACE_PKGS := ./events/... ./consumer/... ./dispatch/... ./isolates/... ./deploy/... ./internal/...
 
-.PHONY: help test race hostile hostile-owners soak guarantees asan lint bench bench-compare fuzz docs kube
+.PHONY: help test race hostile hostile-owners soak guarantees asan lint bench bench-compare fuzz docs kube dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-15s %s\n", $$1, $$2}'
@@ -58,3 +59,6 @@ docs: ## write the tables of docs/reference from the code
 
 kube: ## the chart and the kustomization against the types of Kubernetes (UPDATE=1 makes deploy/kustomize of the chart)
 	cd .ci/kube && $(if $(UPDATE),UPDATE_DOCS=1) $(GO) test -count 1 .
+
+dist: ## what is released of COMMIT (HEAD), to dist: binaries, packages, image; on Debian with g++-aarch64-linux-gnu
+	$(GO) run -C deploy/dist . -commit $(COMMIT)

@@ -1,0 +1,236 @@
+//go:build dist
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/stretchr/testify/require"
+)
+
+// TestRelease makes a release of HEAD, amd64 twice, and uses it as its users do: in a Debian that has no compiler and
+// no Go, on the other architecture, and as a container. It needs root, for chroot and dpkg there.
+func TestRelease(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	require.NoError(t, run(t.Context(), "HEAD", first, []string{"amd64", "arm64"}))
+	system := filepath.Join(t.TempDir(), "debian")
+	out, err := command(t, ".", "debootstrap", "--variant=minbase", "bookworm", system)
+	require.NoError(t, err, out)
+
+	t.Run("LineOfReadme", func(t *testing.T) { lineOfReadme(t, first) })
+	t.Run("ArchiveAnswers", func(t *testing.T) { archiveAnswers(t, first, system) })
+	t.Run("OtherArchitectureAnswers", func(t *testing.T) { otherArchitectureAnswers(t, first) })
+	t.Run("DebianPackage", func(t *testing.T) { installs(t, first, system) })
+	t.Run("Image", func(t *testing.T) { imageRuns(t, first) })
+	t.Run("EveryModuleIsNamed", func(t *testing.T) {
+		for _, arch := range []string{"amd64", "arm64"} {
+			dir := unpack(t, first, arch, t.TempDir())
+			notices, err := os.ReadFile(filepath.Join(dir, "NOTICES"))
+			require.NoError(t, err)
+			requireNamed(t, filepath.Join(dir, "pinwheel"), notices, filepath.Join(first, "pinwheel-linux-"+arch+".cdx.json"))
+		}
+	})
+	t.Run("SameBytesTwice", func(t *testing.T) {
+		require.NoError(t, run(t.Context(), "HEAD", second, []string{"amd64"}))
+		sameBytes(t, first, second)
+	})
+}
+
+// sameBytes compares a release of both architectures with one of amd64 alone.
+func sameBytes(t *testing.T, both, one string) {
+	sums := text(t, both, "SHA256SUMS")
+	var image [2]string
+	for i, dir := range []string{both, one} {
+		out, err := command(t, dir, "sha256sum", "--strict", "-c", "SHA256SUMS")
+		require.NoError(t, err, out)
+		image[i], err = command(t, dir, "skopeo", "inspect", "--override-arch", "amd64",
+			"--format", "{{.Digest}} {{.Layers}}", "oci-archive:"+filepath.Join(dir, imageArchive))
+		require.NoError(t, err, image[i])
+	}
+	n := 0
+	for line := range strings.Lines(text(t, one, "SHA256SUMS")) {
+		if !strings.HasSuffix(line, "  "+imageArchive+"\n") { // it has the other architecture too
+			require.Contains(t, sums, line)
+			n++
+		}
+	}
+	require.Equal(t, 5, n)
+	require.Equal(t, image[0], image[1])
+}
+
+func text(t *testing.T, elem ...string) string {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join(elem...))
+	require.NoError(t, err)
+	return string(body)
+}
+
+// unpack unpacks an archive below dir, and returns the directory that it makes there.
+func unpack(t *testing.T, release, arch, dir string) string {
+	t.Helper()
+	name := "pinwheel-linux-" + arch
+	out, err := command(t, dir, "tar", "-xzf", filepath.Join(release, name+".tar.gz"))
+	require.NoError(t, err, out)
+	return filepath.Join(dir, name)
+}
+
+// freePort returns a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+}
+
+// answers starts a process which is `pinwheel dev` of examples/hello.js at a port, waits for its answer, and ends it.
+func answers(t *testing.T, port, name string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Env = append(os.Environ(), "PINWHEEL_ADMIN_ADDR=127.0.0.1:0")
+	require.NoError(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	ask := func() error {
+		select {
+		case err := <-ended:
+			ended <- err
+			return backoff.Permanent(fmt.Errorf("it ended: %w", err))
+		default:
+		}
+		res, err := http.Post("http://127.0.0.1:"+port+"/hello", "application/json", strings.NewReader(`{"name":"Ada"}`))
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		var body bytes.Buffer
+		if _, err := body.ReadFrom(res.Body); err != nil {
+			return err
+		}
+		if res.StatusCode != http.StatusOK || strings.TrimSpace(body.String()) != `{"hello":"Ada"}` {
+			return fmt.Errorf("%s: %s", res.Status, body.String())
+		}
+		return nil
+	}
+	often := backoff.NewConstantBackOff(backoff.DefaultInitialInterval)
+	err := backoff.Retry(ask, backoff.WithContext(often, t.Context()))
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	<-ended
+	require.NoError(t, err, "%s", said.String())
+}
+
+// dev are the arguments of pinwheel dev for examples/hello.js, with its own ports.
+func dev(t *testing.T) (port string, args []string) {
+	t.Helper()
+	port = freePort(t)
+	return port, []string{"dev", "--port", port, "--nats-port", "-1", "examples/hello.js"}
+}
+
+func archiveAnswers(t *testing.T, release, system string) {
+	dir := unpack(t, release, runtime.GOARCH, filepath.Join(system, "opt"))
+	for _, tool := range []string{"go", "gcc", "g++", "cc"} {
+		_, err := command(t, ".", "chroot", system, "sh", "-c", "command -v "+tool)
+		require.Error(t, err, "the system has %s", tool)
+	}
+	port, args := dev(t)
+	line := "cd /opt/" + filepath.Base(dir) + " && exec ./pinwheel " + strings.Join(args, " ")
+	answers(t, port, "chroot", system, "sh", "-c", line)
+}
+
+func otherArchitectureAnswers(t *testing.T, release string) {
+	other, emulator, libs := "arm64", "qemu-aarch64-static", "/usr/aarch64-linux-gnu"
+	if runtime.GOARCH == "arm64" {
+		other, emulator, libs = "amd64", "qemu-x86_64-static", "/usr/x86_64-linux-gnu"
+	}
+	dir := unpack(t, release, other, t.TempDir())
+	port, args := dev(t)
+	line := "cd " + dir + " && exec " + emulator + " -L " + libs + " ./pinwheel " + strings.Join(args, " ")
+	answers(t, port, "sh", "-c", line)
+}
+
+func installs(t *testing.T, release, system string) {
+	in := func(line string) string {
+		t.Helper()
+		out, err := command(t, ".", "chroot", system, "sh", "-c", line)
+		require.NoError(t, err, out)
+		return out
+	}
+	deb := "pinwheel-linux-" + runtime.GOARCH + ".deb"
+	out, err := command(t, ".", "cp", filepath.Join(release, deb), filepath.Join(system, "opt"))
+	require.NoError(t, err, out)
+	in("apt-get install -yq --no-install-recommends systemd /opt/" + deb)
+	require.Contains(t, in("pinwheel version"), "pinwheel v")
+	require.Equal(t, "pinwheel pinwheel 750\n", in("stat -c '%U %G %a' /var/lib/pinwheel"))
+	require.Equal(t, "root root 600\n", in("stat -c '%U %G %a' /etc/pinwheel/environment"))
+	require.Empty(t, strings.TrimSpace(in("systemd-analyze verify /usr/lib/systemd/system/pinwheel.service")))
+	in("echo PINWHEEL_LOG_LEVEL=debug >>/etc/pinwheel/environment; echo precious >/var/lib/pinwheel/kept")
+	in("DEBIAN_FRONTEND=noninteractive dpkg -i /opt/" + deb)
+	require.Contains(t, in("cat /etc/pinwheel/environment"), "PINWHEEL_LOG_LEVEL=debug")
+	in("dpkg --remove pinwheel && dpkg --purge pinwheel")
+	require.Equal(t, "precious\n", in("cat /var/lib/pinwheel/kept"))
+	_, err = command(t, ".", "chroot", system, "sh", "-c", "command -v pinwheel")
+	require.Error(t, err)
+}
+
+// imageRuns reads the image with skopeo and umoci, which know nothing of how it was made, and runs it as its user in a
+// root that cannot be written.
+func imageRuns(t *testing.T, release string) {
+	dir, data := t.TempDir(), t.TempDir()
+	archive := "oci-archive:" + filepath.Join(release, imageArchive)
+	for _, arch := range []string{"amd64", "arm64"} {
+		out, err := command(t, dir, "skopeo", "copy", "--override-arch", arch, archive, "oci:"+dir+"/"+arch+":v")
+		require.NoError(t, err, out)
+		blobs, err := command(t, dir, "du", "-sb", arch)
+		require.NoError(t, err)
+		var size int
+		_, err = fmt.Sscan(blobs, &size)
+		require.NoError(t, err)
+		t.Logf("the image of %s has %.1f MB", arch, float64(size)/1e6)
+		require.Less(t, size, 60_000_000)
+	}
+	out, err := command(t, dir, "umoci", "unpack", "--image", runtime.GOARCH+":v", "bundle")
+	require.NoError(t, err, out)
+	hello, err := filepath.Abs("../../examples/hello.js")
+	require.NoError(t, err)
+	port, args := dev(t)
+	args[len(args)-1] = "/tmp/hello.js"
+	answers(t, port, "bwrap", append([]string{
+		"--ro-bind", filepath.Join(dir, "bundle/rootfs"), "/", "--proc", "/proc", "--dev", "/dev", "--bind", data, "/tmp",
+		"--ro-bind", hello, "/tmp/hello.js", "--unshare-user", "--unshare-pid",
+		"--uid", fmt.Sprint(user), "--gid", fmt.Sprint(user), "--chdir", "/tmp", "--die-with-parent",
+		"/usr/local/bin/pinwheel",
+	}, args...)...)
+}
+
+// lineOfReadme downloads, checks and unpacks as README.md says, from the files of this release.
+func lineOfReadme(t *testing.T, release string) {
+	_, get, found := strings.Cut(text(t, "../../README.md"), "\n## Get it\n")
+	require.True(t, found)
+	_, line, found := strings.Cut(get, "\n```sh\n")
+	require.True(t, found)
+	line, _, _ = strings.Cut(line, "\n```")
+	const from = "https://github.com/pinwheel-run/pinwheel/releases/latest/download"
+	require.Contains(t, line, from)
+	dir := t.TempDir()
+	out, err := command(t, dir, "sh", "-c", strings.Replace(line, from, "file://"+release, 1))
+	require.NoError(t, err, out)
+	out, err = command(t, dir, filepath.Join(dir, "pinwheel-linux-"+runtime.GOARCH, "pinwheel"), "version")
+	require.NoError(t, err, out)
+	archive := filepath.Join(dir, "pinwheel-linux-"+runtime.GOARCH+".tar.gz")
+	require.NoError(t, os.WriteFile(archive, []byte("another"), 0o600))
+	out, err = command(t, dir, "sha256sum", "-c", "--ignore-missing", "SHA256SUMS")
+	require.Error(t, err, out)
+}
