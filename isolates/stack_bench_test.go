@@ -12,8 +12,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
-// BenchmarkStackOfACall measures what it costs that a call of a binding keeps its stack for an error that comes when the
-// call is over: CPU time of the pinned thread and of the process per call that succeeds. Workers without stacks set
+// BenchmarkStackOfACall measures what it costs that a call of a binding keeps its stack for an error that comes when
+// the call is over: CPU time of the pinned thread and of the process per call that succeeds. Workers without stacks set
 // Error.stackTraceLimit to 0. Rounds of the kinds take turns, and the least of each is reported: other load on the
 // machine adds to the others.
 func BenchmarkStackOfACall(bm *testing.B) {
