@@ -130,6 +130,10 @@ func TestBindingOfFiles(t *testing.T) {
 		[]any{got.Code, got.Body.String(), got.Header().Get("Content-Encoding"), got.Header().Get("Vary")})
 	tag := got.Header().Get("Etag")
 	require.Equal(t, 304, ask(s, w, true, "GET", "http://h/big.bin", "If-None-Match", tag).Code)
+	require.Equal(t, 200, ask(s, w, true, "GET", "http://h/big.bin", "If-Match", `"x", `+tag).Code)
+	failed := ask(s, w, true, "GET", "http://h/big.bin", "If-Match", `"x"`)
+	require.Equal(t, 412, failed.Code)
+	require.Empty(t, failed.Header().Get("Content-Length"))
 	got = ask(s, w, true, "HEAD", "http://h/big.bin")
 	require.Equal(t, []any{200, "300000", "", "public, max-age=0, must-revalidate"},
 		[]any{got.Code, got.Header().Get("Content-Length"), got.Body.String(), got.Header().Get("Cache-Control")})

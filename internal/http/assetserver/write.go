@@ -74,6 +74,9 @@ func (s *Site) Write(w http.ResponseWriter, r *http.Request, a Answer, m Memory)
 	h["Etag"] = []string{tagOf(f, e, base)}
 	h["Content-Length"] = []string{strconv.FormatInt(size+int64(len(base)), 10)}
 	if a.Status == http.StatusOK {
+		if failsMatch(r.Header.Get("If-Match"), h.Get("Etag")) { // ServeContent would keep the length of the file
+			delete(h, "Content-Length")
+		}
 		http.ServeContent(w, r, "", time.Time{}, body)
 		return nil
 	}
@@ -94,6 +97,16 @@ func tagOf(f assets.File, e assets.Encoding, base string) string {
 		tag += "-" + assets.HashOf([]byte(base))[:16]
 	}
 	return `"` + tag + `"`
+}
+
+// failsMatch reports whether the value of an If-Match header is there and does not name the entity tag.
+func failsMatch(value, tag string) bool {
+	for one := range strings.SplitSeq(value, ",") {
+		if one = strings.TrimSpace(one); one == tag || one == "*" {
+			return false
+		}
+	}
+	return value != ""
 }
 
 // encodings are the names of encodings in HTTP.
