@@ -73,17 +73,19 @@ func TestBatchHasItsMessages(t *testing.T) {
 		o := b.batch(`
 			const of = (m) => [m.id, m.timestamp.getTime(), m.attempts, m.headers.get("x-one"), m.headers.get("nats-msg-id"),
 				m.body instanceof ArrayBuffer ? "bytes " + [...new Uint8Array(m.body)] : m.body];
-			console.log(JSON.stringify([batch.queue, Array.isArray(batch.messages), batch.metadata, { ...batch.messages[1] }, batch.messages.map(of)]));`,
+			console.log(JSON.stringify([Object.keys(batch).join(), batch.queue, Array.isArray(batch.messages), batch.metadata, { ...batch.messages[1] }, batch.messages.map(of)]));`,
 			message("a", `{"x":[1,"ü"]}`, "application/json"), second, message("c", "42", "text/plain;charset=UTF-8"),
 			message("d", "\xff\x00", "application/octet-stream"),
-			message("e", "no json", ""), message("f", `"ascii"`, "application/vnd.x+json"), message("g", "", "text/plain"))
-		require.Equal(t, strings.Split(strings.Repeat("ok ", 6)+"ok", " "), o.ends(7), b.lines())
-		require.JSONEq(t, `["w", true, {"metrics": {"oldestMessageTimestamp": "2023-11-14T22:13:20.000Z"}},
+			message("e", "no json", ""), message("f", `"ascii"`, "application/vnd.x+json"), message("g", "", "text/plain"),
+			message("h", "\ufeffü", "text/plain"), message("i", "\ufeff[\"ü\"]", "application/json"))
+		require.Equal(t, strings.Split(strings.Repeat("ok ", 8)+"ok", " "), o.ends(9), b.lines())
+		require.JSONEq(t, `["queue,messages,metadata", "w", true, {"metrics": {"oldestMessageTimestamp": "2023-11-14T22:13:20.000Z"}},
 			{"id": "b", "timestamp": "2023-11-14T22:13:20.000Z", "body": 1, "attempts": 3}, [
 			["a", 1700000000000, 1, null, null, {"x": [1, "ü"]}], ["b", 1700000000000, 3, "1", null, 1],
 			["c", 1700000000000, 1, null, null, "42"], ["d", 1700000000000, 1, null, null, "bytes 255,0"],
 			["e", 1700000000000, 1, null, null, "bytes 110,111,32,106,115,111,110"], ["f", 1700000000000, 1, null, null, "ascii"],
-			["g", 1700000000000, 1, null, null, ""]]]`, b.lines()[0])
+			["g", 1700000000000, 1, null, null, ""], ["h", 1700000000000, 1, null, null, "\ufeffü"],
+			["i", 1700000000000, 1, null, null, ["ü"]]]]`, b.lines()[0])
 	})
 }
 

@@ -150,6 +150,19 @@ func TestRequestOfAnEventHasAnEmptyCf(t *testing.T) {
 	require.JSONEq(t, `[{},true,["object","object","object"]]`, string(o.reply.Body))
 }
 
+// A Response keeps the cf that it is made with, as at Cloudflare.
+func TestResponsesKeepTheirCf(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	o := b.run(worker("w", `export default { fetch() {
+		const made = new Response("", { cf: { a: 1 } }), type = (cf) => { try { new Response("", { cf }) } catch (e) { return e.constructor.name } };
+		return Response.json([made.cf, made.clone().cf, new Response("", made).cf, Response.json(1, { cf: { b: 2 } }).cf,
+			typeof new Response("").cf, type(5), type(null)]);
+	} }`), fetch("GET", "http://x/", ""))
+	require.Nil(t, o.end.Failure)
+	require.JSONEq(t, `[{"a":1},{"a":1},{"a":1},{"b":2},"undefined","TypeError","TypeError"]`, string(o.reply.Body))
+}
+
 // A body from a FixedLengthStream has a Content-Length, as response and as request.
 func TestFixedLengthStreamAsBody(t *testing.T) {
 	t.Parallel()

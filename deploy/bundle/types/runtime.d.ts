@@ -63,15 +63,24 @@ declare const WebSocketPair: { new (): WebSocketPair };
 interface WebSocket {
   /** Takes an end of a WebSocketPair for the worker. What it sends waits until the client has the other end. */
   accept(): void;
+  /** Names of Cloudflare's for CONNECTING, OPEN, CLOSING and CLOSED. */
+  readonly READY_STATE_CONNECTING: 0;
+  readonly READY_STATE_OPEN: 1;
+  readonly READY_STATE_CLOSING: 2;
+  readonly READY_STATE_CLOSED: 3;
 }
 
 interface ResponseInit {
   /** The client's end of a WebSocketPair; the status is 101. */
   webSocket?: WebSocket | null;
+  /** An object that the response keeps. Nothing looks at it. */
+  cf?: object;
 }
 
 interface Response {
   readonly webSocket: WebSocket | null;
+  /** What its maker gave. */
+  readonly cf: any;
 }
 
 /** What an event of a kind other than fetch carries. */

@@ -48,7 +48,8 @@ app.get("/api/chat", (c) => {
   server.accept();
   members.add(server);
   server.addEventListener("message", ({ data }) => {
-    if (typeof data === "string" && data.length <= 500) for (const m of members) m.send(data);
+    if (typeof data !== "string" || data.length > 500) return;
+    for (const m of members) if (m.readyState === WebSocket.OPEN) m.send(data);
   });
   server.addEventListener("close", () => members.delete(server));
   return new Response(null, { status: 101, webSocket: client });

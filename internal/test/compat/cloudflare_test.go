@@ -207,7 +207,7 @@ func TestCloudflareNamesInMiniflare(t *testing.T) {
 	source := filepath.Join(dir, "names.js")
 	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
 	answers := runMiniflare(t, dir, source,
-		`{"compatibilityFlags": ["nodejs_compat"], "cf": true, "bindings": {"GREETING": "hi"}, "queueProducers": {"JOBS": "jobs"}, "kvNamespaces": ["KV"], "r2Buckets": ["R2"]}`)
+		`{"compatibilityFlags": ["nodejs_compat"], "bindings": {"GREETING": "hi"}, "queueProducers": {"JOBS": "jobs"}, "kvNamespaces": ["KV"], "r2Buckets": ["R2"]}`)
 	compareAnswers(t, rows, answers[0], func(r cloudflareRow) json.RawMessage {
 		if r.There != nil {
 			return r.There

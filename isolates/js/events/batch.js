@@ -82,13 +82,16 @@ defineInterface(Message, "Message", true);
 
 class MessageBatch {
   #data;
+  queue;
+  messages;
+  metadata;
   constructor(token = undefined, data) {
     if (token !== TOKEN) throw illegalConstructor();
     this.#data = data;
+    this.queue = data.queue;
+    this.messages = data.messages;
+    this.metadata = data.metadata;
   }
-  get queue() { return this.#of().queue; }
-  get messages() { return this.#of().messages; }
-  get metadata() { return this.#of().metadata; }
   ackAll() { decideAll(this.#of(), decisions.ACKED, -1); }
   retryAll(options = undefined) {
     const data = this.#of();
@@ -124,7 +127,12 @@ function typeOf(headers, first, end) {
 }
 
 function textOf(content) {
-  return typeof content === "string" ? content : internal.stripBOM(decode(content, false));
+  return typeof content === "string" ? content : decode(content, false);
+}
+
+// jsonOf returns the value of JSON, which may begin with a BOM.
+function jsonOf(content) {
+  return JSONParse(internal.stripBOM(textOf(content)));
 }
 
 // bufferOf copies the bytes, so that no message can change the body of another one.
@@ -135,11 +143,11 @@ function bufferOf(content) {
 // bodyOf makes a body what env.QUEUE.send() was given: text, a value of JSON, or bytes. Without a type that says so, it
 // is a value when it is JSON, and otherwise bytes. It throws for JSON that cannot be read.
 function bodyOf(type, content) {
-  if (StringPrototypeIncludes(type, "application/json") || StringPrototypeIncludes(type, "+json")) return JSONParse(textOf(content));
+  if (StringPrototypeIncludes(type, "application/json") || StringPrototypeIncludes(type, "+json")) return jsonOf(content);
   if (StringPrototypeStartsWith(type, "text/")) return textOf(content);
   if (StringPrototypeIncludes(type, "application/octet-stream")) return bufferOf(content);
   try {
-    return JSONParse(textOf(content));
+    return jsonOf(content);
   } catch {
     return bufferOf(content);
   }

@@ -357,4 +357,4 @@ internal.bodyMimeType = (s) => {
   const mime = type === null ? null : internal.extractMimeType(type);
   return mime === null ? "" : internal.serializeMimeType(mime);
 };
-primordials.ObjectAssign(internal, { Request, requestHeaders, requestSignal, requestState: stateOf, requestURL });
+primordials.ObjectAssign(internal, { Request, requestHeaders, requestSignal, requestState: stateOf, requestURL, toCf });

@@ -28,6 +28,7 @@ class ResponseState {
   used = false;
   shared = false;
   webSocket = null; // the client's end of a WebSocketPair
+  cf = undefined; // an object of the handler's, as Cloudflare's runtime has it; nothing here reads it
   constructor(status, fixed, source) {
     this.status = status;
     this.fixed = fixed;
@@ -100,6 +101,7 @@ class Response {
   get statusText() { return stateOf(this).statusText; }
   get headers() { return responseHeaders(stateOf(this)); }
   get webSocket() { return stateOf(this).webSocket; }
+  get cf() { return stateOf(this).cf; }
   clone() { return cloneResponse(stateOf(this)); }
 }
 defineBody(Response, (value) => stateOf(value));
@@ -113,6 +115,7 @@ function cloneResponse(s) {
   copy.statusText = s.statusText;
   copy.url = s.url;
   copy.redirected = s.redirected;
+  copy.cf = s.cf;
   const list = listFrom(flatHeaders(s));
   list.coded = s.headers !== null && internal.headersList(s.headers).coded;
   copy.headers = internal.newHeaders(list, s.immutable);
@@ -130,7 +133,7 @@ function jsonText(data) {
 function readInit(value, what) {
   const init = toDictionary(value, `${what}: the init`);
   if (init === undefined) return undefined;
-  const { headers } = init;
+  const { cf, headers } = init;
   const list = headers === undefined ? null : internal.toHeaderList(headers);
   const givenStatus = init.status;
   const status = givenStatus === undefined ? 200 : toUnsignedShort(givenStatus);
@@ -140,7 +143,9 @@ function readInit(value, what) {
   if (webSocket !== undefined && webSocket !== null && !internal.isWebSocket(webSocket)) {
     throw new TypeError(`${what}: the webSocket is not a WebSocket`);
   }
-  return { __proto__: null, list, status, statusText, webSocket: webSocket ?? null };
+  return {
+    __proto__: null, list, status, statusText, webSocket: webSocket ?? null, cf: cf === undefined ? undefined : internal.toCf(cf),
+  };
 }
 
 function isReasonPhrase(text) {
@@ -164,6 +169,7 @@ function initialize(s, init, extracted) {
     s.status = init.status;
     s.statusText = init.statusText;
     s.webSocket = init.webSocket;
+    s.cf = init.cf;
     if (init.list !== null) s.headers = internal.newHeaders(internal.checkHeaders(init.list), false);
   }
   if (extracted === null) return;

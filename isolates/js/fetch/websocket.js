@@ -196,7 +196,10 @@ class WebSocket extends EventTarget {
     };
     internal.isWebSocket = (value) => isObject(value) && #socket in value;
   }
-  get url() { return socketOf(this).url; }
+  get url() {
+    const s = socketOf(this);
+    return s.isEnd ? null : s.url; // as in workerd
+  }
   get readyState() { return socketOf(this).state; }
   get bufferedAmount() { return socketOf(this).buffered; }
   get onopen() { return socketOf(this).onopen.value; }
@@ -241,12 +244,17 @@ class WebSocket extends EventTarget {
     const bytes = text ? encode(toUSVString(data)) : internal.isBlob(data) ? internal.blobView(data) : liveBytes(data);
     requireAccepted(s, "send");
     if (s.state === CONNECTING) throw new DOMException("WebSocket.send: the connection is not open yet", "InvalidStateError");
+    // The standard's sockets say nothing. Workers that send to many take those out whose send() throws, as at Cloudflare.
+    if (s.isEnd && s.state !== OPEN) throw new TypeError("WebSocket.send: this end of the WebSocketPair is closed");
     s.buffered += lengthOf(bytes);
     if (s.state === OPEN) transmit(s, bytes, text);
   }
 }
 defineInterface(WebSocket, "WebSocket");
-defineConstants(WebSocket, { __proto__: null, CONNECTING, OPEN, CLOSING, CLOSED });
+defineConstants(WebSocket, {
+  __proto__: null, CONNECTING, OPEN, CLOSING, CLOSED, READY_STATE_CONNECTING: CONNECTING, READY_STATE_OPEN: OPEN,
+  READY_STATE_CLOSING: CLOSING, READY_STATE_CLOSED: CLOSED, // the second four are Cloudflare's
+});
 
 // ---- WebSocketPair ----
 
@@ -370,8 +378,9 @@ internal.socketMessage = (id, binary, bytes) => {
   if (s !== undefined) receive(s, binary, bytes);
 };
 
+// receive dispatches a message. By the standard a socket that is closing has none; an end of a pair has, as in workerd.
 function receive(s, binary, bytes) {
-  if (s.state !== OPEN) return;
+  if (s.state !== OPEN && !(s.isEnd && s.state === CLOSING)) return;
   let data;
   if (!binary) data = decode(bytes, false);
   else if (s.binaryType === "blob") data = internal.newBlob(bytes, "");

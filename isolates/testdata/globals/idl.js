@@ -47,7 +47,7 @@ const interfaces = {
   ReadableStreamDefaultReader: [1, "", "read/0 releaseLock/0 cancel/0", "closed"],
   Request: [1, "", "clone/0 arrayBuffer/0 blob/0 bytes/0 formData/0 json/0 text/0", "method url headers destination referrer referrerPolicy mode " +
     "credentials cache redirect integrity keepalive isReloadNavigation isHistoryNavigation signal duplex cf body bodyUsed"],
-  Response: [0, "", "clone/0 arrayBuffer/0 blob/0 bytes/0 formData/0 json/0 text/0", "type url redirected status ok statusText headers webSocket body bodyUsed", "",
+  Response: [0, "", "clone/0 arrayBuffer/0 blob/0 bytes/0 formData/0 json/0 text/0", "type url redirected status ok statusText headers webSocket cf body bodyUsed", "",
     "error/0 redirect/1 json/1"],
   Scheduler: [0, "", "wait/1"],
   SubtleCrypto: [0, "", "encrypt/3 decrypt/3 sign/3 verify/4 digest/2 generateKey/3 deriveKey/5 deriveBits/2 importKey/5 exportKey/2 wrapKey/4 unwrapKey/7 timingSafeEqual/2"],
