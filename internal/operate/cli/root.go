@@ -123,8 +123,8 @@ func newRoot(e *env) *cobra.Command {
 		objectCommands{storeCommands{e, "bucket"}}.root(), secretCommands{e}.root(),
 		newSendCommand(e), newTailCommand(e), newTopCommand(e), deadCommands{e}.root(), scheduleCommands{e}.root(),
 		newAuditCommand(e), resourceCommands{e}.root(),
-		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e), newManCommand(e),
-		newEnvironmentTopic(),
+		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e),
+		newManCommand(e), newEnvironmentTopic(),
 	)
 	e.completeArgs(root)
 	return root
