@@ -227,6 +227,7 @@ func (p *Process) Run(ctx context.Context) error {
 		time.AfterFunc(p.cfg.DrainTimeout, stopWork)
 	})()
 	err = inventory.Fault(p.cfg, p.link.nc, p.rooms.consumer.Run(ctx, work))
+	end() // a consumer that could not start ends the process
 	<-drained
 	p.rooms.pool.Close()
 	return cmp.Or(err, p.condition.sick())

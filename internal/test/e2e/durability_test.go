@@ -51,3 +51,14 @@ func TestDurabilityIsToldAndNeverMoreThanIsKnown(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, logged, `"mode":"default"`)
 }
+
+// A process whose consumer cannot start ends by itself, and names the variable.
+func TestProcessWithoutStorageEnds(t *testing.T) {
+	t.Parallel()
+	const storage = 16 << 30
+	cfg := testConfig(t)
+	cfg.NatsURL = natstest.StartOptions(t, &server.Options{JetStreamMaxStore: storage})
+	cfg.DeadLetterBytes, cfg.HTTPAddr = 2*storage, "127.0.0.1:0"
+	_, err := served(t, cfg)
+	require.ErrorContains(t, err, "JetStream cannot reserve what PINWHEEL_DEAD_LETTER_BYTES is (32GiB): give nats-server more storage")
+}
