@@ -86,7 +86,7 @@ test("clone", async () => {
 test("members are read in order", () => {
   const order = [];
   new Response("x", new Proxy({}, { get(_, key) { order.push(key); return undefined; } }));
-  assert.deepEqual(order, ["headers", "status", "statusText", "webSocket"]);
+  assert.deepEqual(order, ["cf", "headers", "status", "statusText", "webSocket"]);
   const calls = [];
   new Response({ toString() { calls.push("body"); return ""; } }, { get status() { calls.push("status"); return 200; } });
   assert.deepEqual(calls, ["body", "status"]);
