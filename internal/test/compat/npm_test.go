@@ -2,11 +2,14 @@ package compat_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -18,15 +21,16 @@ import (
 // needNPM is the variable that makes a missing npm or registry a failure instead of a skip. .ci/run sets it.
 const needNPM = "COMPAT_NPM"
 
-// home is the directory with a copy of testdata and the installed packages. TestMain creates and removes it.
-var home string
+// home is a directory of cache with a copy of testdata and the installed packages. TestMain creates and removes it.
+// cache is a directory of the user's: what is in it can be linked to.
+var home, cache string
 
 // installed says why the packages could not be installed. The first test that needs them installs them.
 var installed = sync.OnceValue(func() error { return npmCI(home) })
 
 func TestMain(m *testing.M) {
 	var err error
-	if home, err = os.MkdirTemp("", "pinwheel-compat-"); err != nil {
+	if home, err = makeHome(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -40,6 +44,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+func makeHome() (string, error) {
+	users, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	cache = filepath.Join(users, "pinwheel-compat")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(cache, "run-")
+}
+
+// npmCI copies testdata to dir, and links the packages there.
 func npmCI(dir string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
@@ -47,6 +64,96 @@ func npmCI(dir string) error {
 	}
 	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
 		return err
+	}
+	kept, err := keptPackages(npm)
+	if err != nil {
+		return err
+	}
+	return linkTree(filepath.Join(kept, "node_modules"), filepath.Join(dir, "node_modules"))
+}
+
+// linkTree makes a directory with links to the files of another: a deploy takes no file from outside of its project.
+func linkTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		at := to + path[len(from):]
+		switch {
+		case e.IsDir():
+			return os.Mkdir(at, 0o700)
+		case e.Type() == fs.ModeSymlink:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, at)
+		}
+		return os.Link(path, at)
+	})
+}
+
+// keptPackages returns a directory of the user's cache with the packages of the lock file. npm writes 35 000 files for
+// them, which takes a fifth of the time of all tests here. So they stay for later runs: those of other lock files until
+// nobody has used them for keptFor. Nobody writes to them.
+func keptPackages(npm string) (string, error) {
+	lock, err := os.ReadFile(filepath.Join("testdata", "package-lock.json"))
+	if err != nil {
+		return "", err
+	}
+	kept := filepath.Join(cache, fmt.Sprintf("%s-%s-%x", runtime.GOOS, runtime.GOARCH, sha256.Sum256(lock)))
+	now := time.Now()
+	if os.Chtimes(kept, now, now) == nil {
+		return kept, nil
+	}
+	if err := removeUnused(cache, now.Add(-keptFor)); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(cache, "new-")
+	if err != nil {
+		return "", err
+	}
+	if err := install(npm, dir); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := os.Rename(dir, kept); err != nil { // another run was first
+		if _, missing := os.Stat(kept); missing != nil {
+			return "", errors.Join(err, missing)
+		}
+		return kept, os.RemoveAll(dir)
+	}
+	return kept, nil
+}
+
+// keptFor is longer than any run, and than most pauses between two.
+const keptFor = 14 * 24 * time.Hour
+
+// removeUnused removes the packages that nobody has used since then.
+func removeUnused(cache string, since time.Time) error {
+	list, err := os.ReadDir(cache)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if info, err := e.Info(); err == nil && info.ModTime().Before(since) {
+			if err := os.RemoveAll(filepath.Join(cache, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// install lets npm write the packages of the lock file to dir.
+func install(npm, dir string) error {
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()

@@ -70,4 +70,5 @@ export async function sockets(at) {
   return all;
 }
 
-if (process.argv[1].endsWith("sockets.mjs")) process.stdout.write(JSON.stringify(await sockets(process.argv[2])));
+// A refused WebSocket keeps its connection until the server closes it: nobody waits for that.
+if (process.argv[1].endsWith("sockets.mjs")) process.stdout.write(JSON.stringify(await sockets(process.argv[2])), () => process.exit());
