@@ -32,13 +32,13 @@ type puller struct {
 	parkedLanes chan *lane
 	subs        map[*nats.Subscription]*lane // current subscriptions only, no earlier ones
 
-	active  activeTime // how long this process could run events
-	full    bool       // a lane waits until some of its events end before it asks for more
-	total   int        // sum of the lanes' credits
-	coming  int        // about how many bytes these are; set and read by pump
-	startAt int        // lane that is first in the next round
-	request []byte
-	nudge   *time.Timer // fires when a grant was too small to be worth a request at once
+	active    activeTime // how long this process could run events
+	full      bool       // a lane waits until some of its events end before it asks for more
+	total     int        // sum of the lanes' credits
+	coming    int        // about how many bytes these are; set and read by pump
+	startAt   int        // lane that is first in the next round
+	request   []byte
+	postponed *time.Timer // fires when a grant was too small to be worth a request at once
 
 	credits atomic.Int64 // total, for Stats
 	parking atomic.Int64 // lanes of parked, for Stats
@@ -52,8 +52,8 @@ type puller struct {
 const (
 	// collectAtOnce is the maximum number of messages that collect takes from the channel before it passes them on.
 	collectAtOnce = 256
-	// nudgeAfter is how long a grant waits when it is too small to be worth a request.
-	nudgeAfter = time.Millisecond
+	// postponeFor is how long a grant waits when it is too small to be worth a request.
+	postponeFor = time.Millisecond
 	// laneSilence is after how many heartbeats without a message a lane counts as stalled.
 	laneSilence = 2.5
 	// serverSilence is how long all lanes may receive nothing from JetStream before the process connects to another
@@ -85,8 +85,8 @@ func newPuller(c *Consumer) *puller {
 func (p *puller) run(pull context.Context) {
 	status := p.c.nc.StatusChanged(nats.CONNECTED)
 	defer p.c.nc.RemoveStatusListener(status)
-	p.nudge = time.NewTimer(time.Hour)
-	defer p.nudge.Stop()
+	p.postponed = time.NewTimer(time.Hour)
+	defer p.postponed.Stop()
 	beat := time.NewTicker(p.c.cfg.Heartbeat / 2)
 	defer beat.Stop()
 	p.pump(time.Now(), false)
@@ -99,7 +99,7 @@ func (p *puller) run(pull context.Context) {
 		case m := <-p.msgs:
 			p.collect(m)
 		case <-p.demand.wake:
-		case <-p.nudge.C:
+		case <-p.postponed.C:
 			force = true
 		case <-beat.C:
 			force = true

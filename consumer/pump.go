@@ -48,9 +48,9 @@ func (p *puller) pump(now time.Time, force bool) {
 		skipped = true
 	}
 	if skipped {
-		p.nudge.Reset(nudgeAfter)
+		p.postponed.Reset(postponeFor)
 	} else if p.full {
-		p.nudge.Reset(activeCheck)
+		p.postponed.Reset(activeCheck)
 	}
 	p.startAt++
 	p.credits.Store(int64(p.total))

@@ -70,7 +70,7 @@ func (p *Pool) sendAway(t *thread, w *watch, turn uint64) {
 	t.heaps.freed = true // waiting attempts may begin now
 	t.watch = newWatch(p.cfg.Note)
 	w.mu.Unlock()
-	_ = unix.Setpriority(unix.PRIO_PROCESS, tid, backgroundNice) // never reset: the OS thread ends with its turn
+	_ = unix.Setpriority(unix.PRIO_PROCESS, tid, niceOf(backgroundNice)) // never reset: the OS thread ends with its turn
 	p.away.list = append(p.away.list, awayTurn{w, t, r})
 	p.metrics.yielded.Inc()
 	p.source.Away(r.attempt, true)
@@ -84,7 +84,7 @@ func (p *Pool) checkAway(a awayTurn, now time.Time, parked []int) (gone bool) {
 		loseAway(p, a, a.watch.parked())
 		return true
 	}
-	if p.closing() || a.home.lost.Load() {
+	if p.closing() || a.from.lost.Load() {
 		a.kill(stopped)
 	}
 	a.check(now)
@@ -99,7 +99,7 @@ func (p *Pool) checkAway(a awayTurn, now time.Time, parked []int) (gone bool) {
 			return true
 		}
 	}
-	if r, cpu, _, _, _ := a.longTurn(a.home, now); r != nil {
+	if r, cpu, _, _, _ := a.longTurn(a.from, now); r != nil {
 		p.source.Running(-1, r.attempt, cpu)
 		return false
 	}
@@ -120,7 +120,7 @@ func loseAway(p *Pool, a awayTurn, cause *lossCause) {
 // giveUp lets the thread continue without the turn, which V8 does not end, and without its isolate.
 func (a awayTurn) giveUp(cause *lossCause) {
 	r := a.of
-	a.home.post(func(t *thread) {
+	a.from.post(func(t *thread) {
 		iso := r.context.isolate
 		t.pool.forgetIsolate(iso)
 		iso.lost = iso.away

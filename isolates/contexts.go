@@ -38,7 +38,7 @@ func (p *Pool) CloseContexts(index int, w *workers.Worker) {
 // Retire ends the contexts of a worker that was removed. Persistent contexts end as soon as nothing runs in them.
 // Others end if nothing runs in them now. Any goroutine may call it.
 func (p *Pool) Retire(owner, name string) {
-	eachPersistent(&p.homes, owner, name, func(s *persistents, jc *jsContext) { s.retire(jc, discardRemoved) })
+	eachPersistent(&p.affinity, owner, name, func(s *persistents, jc *jsContext) { s.retire(jc, discardRemoved) })
 	tenant := p.policies.Tenant(owner)
 	for i := range p.threads {
 		p.threads[i].Load().post(func(t *thread) {
@@ -68,7 +68,7 @@ func Reset(p *Pool, owner, name string) {
 // endContexts ends the contexts of a worker for which ends, which their threads call, returns true: those in which
 // nothing runs now, the persistent ones as soon as nothing runs in them. What runs an event is outdated from then on.
 func endContexts(p *Pool, owner, name, why string, ends func(*jsContext) bool) {
-	eachPersistent(&p.homes, owner, name, func(s *persistents, jc *jsContext) {
+	eachPersistent(&p.affinity, owner, name, func(s *persistents, jc *jsContext) {
 		if ends(jc) {
 			s.retire(jc, why)
 		}
@@ -89,7 +89,7 @@ func endContexts(p *Pool, owner, name, why string, ends func(*jsContext) bool) {
 // leaveTenant closes the contexts that an owner has in isolates of a tenant to which it no longer belongs. Those
 // in which something runs end after it: no further event finds them.
 func (p *Pool) leaveTenant(owner, tenant string) {
-	eachPersistent(&p.homes, owner, "", func(s *persistents, jc *jsContext) { s.retire(jc, discardOther) })
+	eachPersistent(&p.affinity, owner, "", func(s *persistents, jc *jsContext) { s.retire(jc, discardOther) })
 	for i := range p.threads {
 		t := p.threads[i].Load()
 		if t == nil {

@@ -23,7 +23,7 @@
 // Files use files below them. What JavaScript asks of Go is in package hostcalls, which ends it when the run ends.
 //
 // Parts that know no run have packages of their own: owners (what an owner may have), inbox and callqueue (what waits
-// for a thread), homes (threads of persistent workers), holdings and charges (what counts against limits), timers,
+// for a thread), affinity (threads of persistent workers), holdings and charges (what counts against limits), timers,
 // stacks (in the author's files), codecache (compiled code), prewarm (isolates made in advance) and stats (figures).
 //
 // Work comes from a Source (package dispatch) in batches and goes back as Reports in batches. An attempt ends in two

@@ -20,7 +20,7 @@ import (
 // are in poolHeaps.shared.
 //
 // An isolate is in isolates, and its contexts are in contexts, from addIsolate to removeIsolate: count is the length of
-// all lists in isolates. lent and spent name some of these isolates again, or isolates that were closed since. A
+// all lists in isolates. borrowed and toClose name some of these isolates again, or isolates that were closed since. A
 // context of a persistent worker is in persistents as well, for as long as it takes events.
 type heaps struct {
 	pool        *poolHeaps
@@ -32,8 +32,8 @@ type heaps struct {
 	isolates map[string][]*isolate // by tenant
 	contexts contextIndex          // in these isolates
 	count    int                   // number of isolates
-	lent     []*isolate            // shared isolates that may be given back
-	spent    []*isolate            // isolates of mode oneshot that must be closed
+	borrowed []*isolate            // shared isolates that may be given back
+	toClose  []*isolate            // isolates of mode oneshot that must be closed
 	closed   []*workers.Worker     // whose last context was closed, not reported yet
 
 	freed      bool          // there may be room for attempts that wait
@@ -254,9 +254,9 @@ func (h *heaps) removeRun(jc *jsContext, r *run) {
 
 // sweep closes the isolates that have had their one event. It is called after the reply was sent.
 func (h *heaps) sweep() {
-	for _, iso := range h.spent {
+	for _, iso := range h.toClose {
 		h.dropIsolate(iso)
 	}
-	clear(h.spent)
-	h.spent = h.spent[:0]
+	clear(h.toClose)
+	h.toClose = h.toClose[:0]
 }

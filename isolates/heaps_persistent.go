@@ -5,7 +5,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
-	"github.com/pinwheel-run/pinwheel/isolates/homes"
+	"github.com/pinwheel-run/pinwheel/isolates/affinity"
 	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/timers"
@@ -33,19 +33,19 @@ const (
 // persistents are the persistent contexts of one thread. They decide when a context ends, and call its hooks. Only the
 // thread uses them.
 //
-// A context is in of while it takes events, and for as long its thread is its home in homes: then all its events come
-// here. A context that left of may still have runs, until checkChanged closes it.
+// A context is in of while it takes events. For as long, affinity assigns it to its thread: all its events come here. A
+// context that left of may still have runs, until checkChanged closes it.
 type persistents struct {
 	heaps       *heaps
 	runs        hookRunner
-	homes       *homes.Set[*persistents]
+	affinity    *affinity.Threads[*persistents]
 	inbox       *threadInbox // of the thread
 	timers      *timers.List[*run]
 	queuedCalls *queuedCalls
 
-	of            map[homes.Release]*jsContext // contexts that take events
-	changed       []*jsContext                 // contexts that checkChanged must check
-	terminatesNow bool                         // onTerminate runs for an isolate that must go at once
+	of            map[affinity.Release]*jsContext // contexts that take events
+	changed       []*jsContext                    // contexts that checkChanged must check
+	terminatesNow bool                            // onTerminate runs for an isolate that must go at once
 }
 
 // hookRunner is what persistent contexts need of their thread, apart from what heaps need.
@@ -60,9 +60,9 @@ type hookRunner interface {
 
 // acquire returns the context of w. It makes one if the thread has none.
 func (p *persistents) acquire(w *workers.Worker) (*jsContext, error) {
-	h := homes.Of(w)
+	h := affinity.Of(w)
 	if jc := p.of[h]; jc != nil && jc.secrets.Replaced() {
-		// This thread stays the home of the worker. Otherwise another one could make a context too.
+		// The worker stays assigned to this thread. Otherwise another one could make a context too.
 		jc.life.phase, jc.life.why = retiring, discardSecrets
 		delete(p.of, h)
 		p.markChanged(jc)
@@ -102,22 +102,22 @@ func (p *persistents) runBetween(w *workers.Worker, jc *jsContext) *run {
 // handOver gives an attempt of a persistent worker to the thread that has its context. It returns false when that is
 // this thread.
 func (p *persistents) handOver(a *lifecycle.Attempt) bool {
-	release := homes.Of(a.Worker)
+	release := affinity.Of(a.Worker)
 	for {
-		home := p.homes.Find(release, p)
-		if home == p {
+		assigned := p.affinity.Assign(release, p)
+		if assigned == p {
 			return false
 		}
-		if home.inbox.Adopt(a) {
+		if assigned.inbox.Forward(a) {
 			return true
 		}
-		p.homes.Move(release, home, p) // the other thread is lost, or the pool closes
+		p.affinity.Reassign(release, assigned, p) // the other thread is lost, or the pool closes
 	}
 }
 
 // outdateOthers closes contexts of other versions of the worker after they have had no event for OldVersionIdle.
-func (p *persistents) outdateOthers(w *workers.Worker, latest homes.Release) {
-	eachPersistent(p.homes, w.Owner, w.Name, func(p *persistents, jc *jsContext) {
+func (p *persistents) outdateOthers(w *workers.Worker, latest affinity.Release) {
+	eachPersistent(p.affinity, w.Owner, w.Name, func(p *persistents, jc *jsContext) {
 		if jc.life.of == latest || jc.worker.Lifetime.Idle != 0 || len(jc.runs) > 0 || jc.life.idle != nil {
 			return
 		}
@@ -127,8 +127,8 @@ func (p *persistents) outdateOthers(w *workers.Worker, latest homes.Release) {
 
 // eachPersistent calls f, on their threads, for the persistent contexts of a worker, or of all the owner's workers if
 // name is "". Any goroutine may call it; it does not wait for the threads.
-func eachPersistent(in *homes.Set[*persistents], owner, name string, f func(*persistents, *jsContext)) {
-	in.Each(owner, name, func(h homes.Release, p *persistents) {
+func eachPersistent(in *affinity.Threads[*persistents], owner, name string, f func(*persistents, *jsContext)) {
+	in.Each(owner, name, func(h affinity.Release, p *persistents) {
 		p.inbox.Put(queuedCall{do: func() {
 			if jc := p.of[h]; jc != nil && jc.loaded {
 				f(p, jc)
@@ -170,7 +170,7 @@ func (p *persistents) invalidate(jc *jsContext, why string) {
 func (p *persistents) unregister(jc *jsContext) {
 	if p.of[jc.life.of] == jc {
 		delete(p.of, jc.life.of)
-		p.homes.Leave(jc.life.of, p)
+		p.affinity.Unassign(jc.life.of, p)
 	}
 	p.heaps.freed = true
 }

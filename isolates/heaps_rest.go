@@ -65,7 +65,7 @@ type rests struct {
 type resting struct {
 	heaps *heaps
 	rests *rests
-	nudge func() // wakes the thread
+	wake  func() // wakes the thread
 
 	waits bool        // timer is set, or has fired
 	timer *time.Timer // nil until the first run has ended
@@ -86,7 +86,7 @@ func (s *resting) in(d time.Duration) {
 	if s.timer == nil {
 		s.timer = time.AfterFunc(d, func() {
 			s.due.Store(true)
-			s.nudge()
+			s.wake()
 		})
 		return
 	}

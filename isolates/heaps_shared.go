@@ -22,7 +22,7 @@ func (h *heaps) borrow(w *workers.Worker) {
 	iso := c.remove(i)
 	c.mu.Unlock()
 	h.addIsolate(iso)
-	h.lent = append(h.lent, iso) // given back if it is not used
+	h.borrowed = append(h.borrowed, iso) // given back if it is not used
 }
 
 // borrowAll moves all idle isolates of a tenant to the thread, for the rest of the round.
@@ -39,17 +39,17 @@ func (h *heaps) borrowAll(tenant string) {
 	for _, iso := range list {
 		h.addIsolate(iso)
 	}
-	h.lent = append(h.lent, list...)
+	h.borrowed = append(h.borrowed, list...)
 }
 
 // giveBack returns the thread's shared isolates in which nothing runs, so that other threads find them. It is not
 // called during a turn: the code after a turn still uses its isolate.
 func (h *heaps) giveBack() {
-	if len(h.lent) == 0 {
+	if len(h.borrowed) == 0 {
 		return
 	}
 	c := &h.pool.shared
-	for _, iso := range h.lent {
+	for _, iso := range h.borrowed {
 		if iso.closed || iso.busy > 0 || !slices.Contains(h.isolates[iso.tenant], iso) {
 			continue
 		}
@@ -59,8 +59,8 @@ func (h *heaps) giveBack() {
 		c.counters.isolateOpened(iso)
 		c.mu.Unlock()
 	}
-	clear(h.lent)
-	h.lent = h.lent[:0]
+	clear(h.borrowed)
+	h.borrowed = h.borrowed[:0]
 	h.pool.wakeWaiting()
 }
 

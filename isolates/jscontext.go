@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/affinity"
 	"github.com/pinwheel-run/pinwheel/isolates/charges"
 	"github.com/pinwheel-run/pinwheel/isolates/codecache"
-	"github.com/pinwheel-run/pinwheel/isolates/homes"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/timers"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
@@ -179,7 +179,7 @@ const (
 
 // life is what a persistent context has in addition to contexts of other modes.
 type life struct {
-	of            homes.Release
+	of            affinity.Release
 	betweenEvents *run // stands for work between events, not for an event: timers of the module, hooks
 	phase         phase
 	why           string              // why the context is discarded

@@ -45,8 +45,8 @@ func (t *thread) loop(stop <-chan struct{}) {
 
 // handleInbox handles what was posted.
 func (t *thread) handleInbox() bool {
-	calls, adopted, returned := t.inbox.Take(&t.waiting)
-	if adopted > 0 {
+	calls, forwarded, returned := t.inbox.Take(&t.waiting)
+	if forwarded > 0 {
 		t.heaps.freed = true
 	}
 	for _, c := range calls {
@@ -59,7 +59,7 @@ func (t *thread) handleInbox() bool {
 	for _, x := range returned {
 		t.resumeReturned(x)
 	}
-	return len(calls)+adopted+len(returned) > 0
+	return len(calls)+forwarded+len(returned) > 0
 }
 
 // fireTimers handles the timers that are due. Timers of JavaScript become queued calls. Limits and other internal
@@ -231,16 +231,29 @@ func (t *thread) awaitAway() {
 func (t *thread) setPriority() {
 	cfg := &t.pool.cfg
 	if cfg.Background == 0 {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), threadNice)
+		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceOf(threadNice))
 	}
 	if t.index < cfg.Threads {
 		return
 	}
-	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), backgroundNice)
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceOf(backgroundNice))
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{
-		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: backgroundNice, Runtime: uint64(backgroundSlice),
+		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: int32(niceOf(backgroundNice)), Runtime: uint64(backgroundSlice),
 	}, 0)
 }
+
+// processNice is what the process was started with: 0, unless somebody started it with nice. The first thread of the
+// process may become a pinned thread, so it is read before.
+var processNice = func() int {
+	n, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return 0
+	}
+	return 20 - n // n is the value that the system call returns
+}()
+
+// niceOf returns the priority of a thread that is lower than that of the process by so much.
+func niceOf(lower int) int { return min(processNice+lower, runawayNice) }
 
 // startThread lets a new goroutine, and so another OS thread, run as t from now on.
 func (p *Pool) startThread(t *thread) {

@@ -54,7 +54,7 @@ func (s *placer) release(r *run, why string) {
 		s.persistents.runEnded(jc, r)
 		h.counters.measure(iso, iso.used, heapEvery)
 	case iso.mode == workers.Oneshot: // closed when the reply was sent
-		h.spent = append(h.spent, iso)
+		h.toClose = append(h.toClose, iso)
 	case why != "":
 		h.counters.discarded(jc, why)
 		h.dropContext(jc)
@@ -62,7 +62,7 @@ func (s *placer) release(r *run, why string) {
 		h.counters.measure(iso, iso.used, heapEvery)
 	}
 	if iso.mode == workers.Shared && iso.busy == 0 && !iso.closed {
-		h.lent = append(h.lent, iso)
+		h.borrowed = append(h.borrowed, iso)
 	}
 }
 

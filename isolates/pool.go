@@ -66,7 +66,7 @@ func (p *Pool) Open() error {
 func (p *Pool) Wake(thread int) {
 	t := p.threads[thread].Load()
 	t.inbox.Asked.Store(true)
-	t.inbox.Nudge()
+	t.inbox.Signal()
 }
 
 // Close stops the threads and frees V8's memory. JavaScript that runs now is terminated. Unfinished runs are reported

@@ -157,7 +157,7 @@ func (p *Pool) replace(t *thread, cause *lossCause) {
 	p.put(n)
 	p.source.Report(t.index, reports)
 	p.start(n)
-	n.inbox.Nudge()
+	n.inbox.Signal()
 	p.end.threads.Done() // t's
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/affinity"
 	"github.com/pinwheel-run/pinwheel/isolates/codecache"
-	"github.com/pinwheel-run/pinwheel/isolates/homes"
 	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
 	"github.com/pinwheel-run/pinwheel/isolates/owners"
 	"github.com/pinwheel-run/pinwheel/isolates/timers"
@@ -69,12 +69,12 @@ func newThread(p *Pool, index int) *thread {
 	}
 	t.heaps.prepare(&p.poolHeaps, index, t, t.persistents.endBetween)
 	t.persistents = persistents{
-		heaps: &t.heaps, runs: t, homes: &p.homes, inbox: &t.inbox, timers: &t.timers, queuedCalls: &t.queuedCalls,
-		of: map[homes.Release]*jsContext{},
+		heaps: &t.heaps, runs: t, affinity: &p.affinity, inbox: &t.inbox, timers: &t.timers, queuedCalls: &t.queuedCalls,
+		of: map[affinity.Release]*jsContext{},
 	}
 	t.placer = placer{
 		heaps: &t.heaps, persistents: &t.persistents, pendingCode: pendingCode{cache: p.code},
-		resting: resting{heaps: &t.heaps, rests: &p.rests, nudge: t.inbox.Nudge},
+		resting: resting{heaps: &t.heaps, rests: &p.rests, wake: t.inbox.Signal},
 	}
 	return t
 }
@@ -130,15 +130,15 @@ type pending struct {
 // Pool is the pinned threads of a process. It outlives its threads: a thread that V8 parks is replaced in threads.
 type Pool struct {
 	poolHeaps
-	source  Source
-	host    Host
-	calls   hostcalls.Process
-	metrics *metrics
-	dog     watchdog
-	code    *codecache.Cache
-	homes   homes.Set[*persistents] // of persistent contexts
-	budgets owners.Budgets
-	rests   rests
+	source   Source
+	host     Host
+	calls    hostcalls.Process
+	metrics  *metrics
+	dog      watchdog
+	code     *codecache.Cache
+	affinity affinity.Threads[*persistents] // of persistent contexts
+	budgets  owners.Budgets
+	rests    rests
 
 	threads []atomic.Pointer[thread] // replaced when V8 parks one
 
@@ -179,11 +179,11 @@ type poolEnd struct {
 }
 
 const (
-	// threadNice is the priority of pinned threads when there are no background threads. When handlers keep all
+	// threadNice is how much lower the priority of pinned threads is without background threads. When handlers keep all
 	// processors busy, the goroutines that fetch, park and settle events run first. They need little CPU time, and
 	// would otherwise wait for a time slice at each step.
 	threadNice = 5
-	// backgroundNice is the priority of background threads. They get a tenth of what others get on the same processor.
+	// backgroundNice is how much lower the priority of background threads is. They get a tenth of what others get on the same processor.
 	// Pinned threads then have the same priority as everything else. A lower priority would be dangerous: a preempted
 	// thread that holds a lock must continue.
 	backgroundNice = 10

@@ -58,7 +58,7 @@ func (t *thread) begin(a *lifecycle.Attempt) bool {
 	t.heaps.addRun(jc, r, now)
 	r.end.Warm = jc.loaded
 	if !jc.loaded {
-		r.cpu += max(0, t.watch.spent(now)-t.heaps.collecting)
+		r.cpu += max(0, t.watch.cpuSince(now)-t.heaps.collecting)
 		t.load(r)
 		return true
 	}

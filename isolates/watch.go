@@ -128,8 +128,8 @@ func (w *watch) soFar(start, now time.Time, cpu time.Duration) time.Duration {
 	return min(most, max(since-start.Sub(w.looked), 2*tick))
 }
 
-// spent returns the CPU time that the thread can have used since start, outside a turn. Owner thread only.
-func (w *watch) spent(start time.Time) time.Duration {
+// cpuSince returns the CPU time that the thread can have used since start, outside a turn. Owner thread only.
+func (w *watch) cpuSince(start time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.soFar(start, time.Now(), threadCPU(w.tid))

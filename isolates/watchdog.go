@@ -215,7 +215,7 @@ func (s *runaways) throttle(now time.Time) {
 // awayTurn is a turn that is away.
 type awayTurn struct {
 	*watch
-	home *thread
+	from *thread
 	of   *run
 }
 

@@ -101,11 +101,11 @@ func TestContextIsChargedWhatItUses(t *testing.T) {
 	before := threadCPU(w.tid)
 	w.check(time.Now())
 	burn(w.tid, 100*time.Millisecond)
-	cpu := w.spent(time.Now().Add(-time.Hour)) // as if it had not run for an hour
+	cpu := w.cpuSince(time.Now().Add(-time.Hour)) // as if it had not run for an hour
 	require.GreaterOrEqual(t, cpu, 100*time.Millisecond)
 	require.LessOrEqual(t, cpu, threadCPU(w.tid)-before)
 	since := time.Now()
-	cpu = w.spent(since)
+	cpu = w.cpuSince(since)
 	require.LessOrEqual(t, cpu, time.Since(since), "no more than has passed")
 }
 

@@ -15,16 +15,16 @@ type Inbox[C, R any] struct {
 	Wake  chan struct{} // capacity 1: the thread has something to do
 	Asked atomic.Bool   // the Source expects a call of Next
 
-	mu       sync.Mutex
-	calls    []C
-	adopted  []*lifecycle.Attempt // from other threads, of persistent workers whose context is here
-	refuses  bool                 // it takes no more attempts
-	returned []R                  // turns that were away and have ended
-	closed   bool                 // it takes no more returned turns
+	mu        sync.Mutex
+	calls     []C
+	forwarded []*lifecycle.Attempt // from other threads, of persistent workers whose context is here
+	refuses   bool                 // it takes no more attempts
+	returned  []R                  // turns that were away and have ended
+	closed    bool                 // it takes no more returned turns
 }
 
-// Nudge wakes the thread.
-func (b *Inbox[C, R]) Nudge() {
+// Signal wakes the thread.
+func (b *Inbox[C, R]) Signal() {
 	select {
 	case b.Wake <- struct{}{}:
 	default:
@@ -36,18 +36,18 @@ func (b *Inbox[C, R]) Put(c C) {
 	b.mu.Lock()
 	b.calls = append(b.calls, c)
 	b.mu.Unlock()
-	b.Nudge()
+	b.Signal()
 }
 
-// Adopt adds an attempt from another thread. It returns false when the thread takes no more.
-func (b *Inbox[C, R]) Adopt(a *lifecycle.Attempt) bool {
+// Forward adds an attempt from another thread. It returns false when the thread takes no more.
+func (b *Inbox[C, R]) Forward(a *lifecycle.Attempt) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.refuses {
 		return false
 	}
-	b.adopted = append(b.adopted, a)
-	b.Nudge()
+	b.forwarded = append(b.forwarded, a)
+	b.Signal()
 	return true
 }
 
@@ -59,25 +59,25 @@ func (b *Inbox[C, R]) AddReturned(x R) bool {
 		return false
 	}
 	b.returned = append(b.returned, x)
-	b.Nudge()
+	b.Signal()
 	return true
 }
 
 // Take empties the inbox. It adds the attempts to waiting. Only the thread calls it.
-func (b *Inbox[C, R]) Take(waiting *[]*lifecycle.Attempt) (calls []C, adopted int, returned []R) {
+func (b *Inbox[C, R]) Take(waiting *[]*lifecycle.Attempt) (calls []C, forwarded int, returned []R) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	calls, adopted, returned = b.calls, len(b.adopted), b.returned
-	*waiting = append(*waiting, b.adopted...) // with the lock held: Pool.replace reads both
-	b.calls, b.adopted, b.returned = nil, nil, nil
-	return calls, adopted, returned
+	calls, forwarded, returned = b.calls, len(b.forwarded), b.returned
+	*waiting = append(*waiting, b.forwarded...) // with the lock held: Pool.replace reads both
+	b.calls, b.forwarded, b.returned = nil, nil, nil
+	return calls, forwarded, returned
 }
 
 // Full reports whether it has anything.
 func (b *Inbox[C, R]) Full() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.calls)+len(b.adopted)+len(b.returned) > 0
+	return len(b.calls)+len(b.forwarded)+len(b.returned) > 0
 }
 
 // Refuse stops the adoption of attempts, and returns those that the thread has not taken.
@@ -85,8 +85,8 @@ func (b *Inbox[C, R]) Refuse() []*lifecycle.Attempt {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refuses = true
-	left := b.adopted
-	b.adopted = nil
+	left := b.forwarded
+	b.forwarded = nil
 	return left
 }
 

@@ -15,15 +15,15 @@ func TestTake(t *testing.T) {
 	b.Put(1)
 	b.Put(2)
 	a := &lifecycle.Attempt{}
-	require.True(t, b.Adopt(a))
+	require.True(t, b.Forward(a))
 	require.True(t, b.AddReturned("turn"))
 	require.Len(t, b.Wake, 1)
 	require.True(t, b.Full())
 	require.Equal(t, 2, b.Calls())
 	var waiting []*lifecycle.Attempt
-	calls, adopted, returned := b.Take(&waiting)
+	calls, forwarded, returned := b.Take(&waiting)
 	require.Equal(t, []int{1, 2}, calls)
-	require.Equal(t, 1, adopted)
+	require.Equal(t, 1, forwarded)
 	require.Equal(t, []string{"turn"}, returned)
 	require.Equal(t, []*lifecycle.Attempt{a}, waiting)
 	require.False(t, b.Full())
@@ -33,10 +33,10 @@ func TestTake(t *testing.T) {
 func TestEnd(t *testing.T) {
 	b := Inbox[int, string]{Wake: make(chan struct{}, 1)}
 	a := &lifecycle.Attempt{}
-	require.True(t, b.Adopt(a))
+	require.True(t, b.Forward(a))
 	require.Equal(t, []*lifecycle.Attempt{a}, b.Refuse())
 	require.Empty(t, b.Refuse())
-	require.False(t, b.Adopt(a))
+	require.False(t, b.Forward(a))
 	require.True(t, b.AddReturned("late"))
 	require.Equal(t, []string{"late"}, b.Close())
 	require.False(t, b.AddReturned("later"))

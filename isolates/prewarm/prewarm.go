@@ -44,7 +44,7 @@ func (s *Set) Isolate(l v8x.Limits) *v8x.Isolate {
 	select {
 	case iso := <-s.ready:
 		s.used.Add(1)
-		s.nudge()
+		s.signal()
 		if l != limits {
 			iso.SetLimits(l)
 		}
@@ -55,12 +55,12 @@ func (s *Set) Isolate(l v8x.Limits) *v8x.Isolate {
 	s.making.Add(1)
 	defer func() {
 		s.making.Add(-1)
-		s.nudge()
+		s.signal()
 	}()
 	return v8x.NewIsolate(l)
 }
 
-func (s *Set) nudge() {
+func (s *Set) signal() {
 	select {
 	case s.want <- struct{}{}:
 	default:

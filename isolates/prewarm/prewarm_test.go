@@ -28,7 +28,7 @@ func TestNoSpareIsMadeWhileAThreadMakesOne(t *testing.T) {
 	ready(t, s, 1)
 	require.Never(t, func() bool { return s.Stats().Ready > 1 }, 50*time.Millisecond, 5*time.Millisecond)
 	s.making.Add(-1)
-	s.nudge()
+	s.signal()
 	ready(t, s, 2)
 }
 

@@ -23,8 +23,8 @@ type auditPage struct {
 
 // Deeds are the changes that one can ask for, by the words for them.
 func (auditPage) Deeds() []pair {
-	list := make([]pair, 0, len(deeds))
-	for action, words := range deeds {
+	list := make([]pair, 0, len(verbs))
+	for action, words := range verbs {
 		list = append(list, pair{action, words})
 	}
 	slices.SortFunc(list, func(a, b pair) int {
@@ -68,8 +68,8 @@ func listAudit(ctx context.Context, fleet *control.Client, in inputs) (*page, er
 // changed is a record as people read it: who did what to what.
 type changed struct{ *audit.Record }
 
-// deeds are what actions do, as words between who and what.
-var deeds = map[string]string{
+// verbs say what actions do, as words between who and what.
+var verbs = map[string]string{
 	"versions.deploy": "deployed", "versions.preview": "made a preview link of", "workers.rm": "removed",
 	"workers.reset": "reset", "deployments.promote": "promoted a version of", "deployments.rollback": "rolled back",
 	"deployments.alias": "set an alias of", "owners.set": "set the policy of", "owners.rm": "removed the policy of",
@@ -82,7 +82,7 @@ var deeds = map[string]string{
 }
 
 // Did is what was done, in words.
-func (c changed) Did() string { return cmp.Or(deeds[c.Action], c.Action) }
+func (c changed) Did() string { return cmp.Or(verbs[c.Action], c.Action) }
 
 // Who is who did it, as far as somebody vouches for it: NATS, or the owner API. Says is what the sender says of itself.
 func (c changed) Who() string {

@@ -40,7 +40,7 @@ type lease struct {
 	left     bool      // Withdraw was called
 }
 
-func (x *lease) nudge() {
+func (x *lease) signal() {
 	select {
 	case x.changed <- struct{}{}:
 	default:

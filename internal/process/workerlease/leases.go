@@ -150,7 +150,7 @@ func (l *Leases) Run(ctx, work context.Context, runner Runner) {
 	l.mu.Lock()
 	l.draining = true
 	for _, x := range l.all {
-		x.nudge()
+		x.signal()
 	}
 	l.mu.Unlock()
 	l.running.Wait()
@@ -173,7 +173,7 @@ func (l *Leases) Want(owner, worker string) {
 		}
 	}
 	x.wanted = true
-	x.nudge()
+	x.signal()
 }
 
 // Idle is for a worker that has no event here at the moment. Then the lease goes to who asked for it.
@@ -195,7 +195,7 @@ func (l *Leases) note(k key, term uint64, set func(*lease)) {
 	}
 	set(x)
 	if x.back || x.asked || x.draining {
-		x.nudge()
+		x.signal()
 	}
 }
 
@@ -231,5 +231,5 @@ func (l *Leases) hear(m *nats.Msg) {
 	} else {
 		of.asked = true
 	}
-	of.nudge()
+	of.signal()
 }
