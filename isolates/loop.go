@@ -238,7 +238,10 @@ func (t *thread) setPriority() {
 	}
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceOf(backgroundNice))
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{
-		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: int32(niceOf(backgroundNice)), Runtime: uint64(backgroundSlice),
+		Size:    unix.SizeofSchedAttr,
+		Policy:  unix.SCHED_BATCH,
+		Nice:    int32(niceOf(backgroundNice)),
+		Runtime: uint64(backgroundSlice),
 	}, 0)
 }
 

@@ -179,13 +179,13 @@ type poolEnd struct {
 }
 
 const (
-	// threadNice is how much lower the priority of pinned threads is without background threads. When handlers keep all
-	// processors busy, the goroutines that fetch, park and settle events run first. They need little CPU time, and
+	// threadNice is how much lower the priority of pinned threads is without background threads. When handlers keep
+	// all processors busy, the goroutines that fetch, park and settle events run first. They need little CPU time, and
 	// would otherwise wait for a time slice at each step.
 	threadNice = 5
-	// backgroundNice is how much lower the priority of background threads is. They get a tenth of what others get on the same processor.
-	// Pinned threads then have the same priority as everything else. A lower priority would be dangerous: a preempted
-	// thread that holds a lock must continue.
+	// backgroundNice is how much lower the priority of background threads is. They get a tenth of what others get on
+	// the same processor. Pinned threads then have the same priority as everything else. A lower priority would be
+	// dangerous: a preempted thread that holds a lock must continue.
 	backgroundNice = 10
 	// backgroundSlice is how long the system lets a background thread run if no other thread wakes. It is longer than
 	// the slice of all other threads, so they do not wait for its end (Linux 6.12 and later; before that it makes no
