@@ -139,7 +139,7 @@ func TestFeaturesTrustNobody(t *testing.T) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	require.NoError(t, v8x.Start())
+	require.NoError(t, v8x.Start(v8x.AllCompilers))
 	files, err := js.Files()
 	require.NoError(t, err)
 	entry := slices.IndexFunc(files, func(f v8x.File) bool { return f.Name == js.Prefix+"events/entry.js" })

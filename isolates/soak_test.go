@@ -369,7 +369,7 @@ func TestSoak(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-seed %d -soak %s", seed, *soakFor)
-	require.NoError(t, js.Start())
+	require.NoError(t, js.Start(v8x.AllCompilers))
 	before, routines := v8x.Alive(), runtime.NumGoroutine()
 	s := newSoak(t, seed)
 	start := time.Now()

@@ -14,7 +14,7 @@ import (
 // Without this test no one would notice a warm-up that fails half-way: cold contexts would be slower.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, js.Start())
+	require.NoError(t, js.Start(v8x.AllCompilers))
 	runtime.LockOSThread()
 	iso := v8x.NewIsolate(v8x.Limits{Heap: 128 << 20, Buffers: 128 << 20})
 	defer iso.Close()

@@ -21,13 +21,16 @@ const Prefix = "pinwheel:runtime/"
 // mapped to the author's files already, whatever these are called.
 const BundlePrefix = "bundle:"
 
-// Start starts V8 and makes the snapshot with the runtime in it, once per process.
-func Start() error { return start() }
-
-var start = sync.OnceValue(func() error {
-	if err := v8x.Start(); err != nil {
+// Start starts V8 with these compilers and makes the snapshot with the runtime in it, once per process. It returns an
+// error when V8 was started with others.
+func Start(with v8x.Compilers) error {
+	if err := v8x.Start(with); err != nil {
 		return err
 	}
+	return snapshot()
+}
+
+var snapshot = sync.OnceValue(func() error {
 	files, err := Files()
 	if err != nil {
 		return err

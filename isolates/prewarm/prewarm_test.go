@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/isolates/js"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
 func ready(t *testing.T, s *Set, n int) {
@@ -18,7 +19,7 @@ func ready(t *testing.T, s *Set, n int) {
 func TestNoSpareIsMadeWhileAThreadMakesOne(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	require.NoError(t, js.Start())
+	require.NoError(t, js.Start(v8x.AllCompilers))
 	s := New(2)
 	go s.Run()
 	defer s.Close()

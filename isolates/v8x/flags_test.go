@@ -15,7 +15,7 @@ func TestFlags(t *testing.T) {
 	const child = "V8X_PRINT_FLAGS"
 	if os.Getenv(child) != "" {
 		v8.SetFlags("--print-flag-values")
-		require.NoError(t, Start())
+		require.NoError(t, Start(AllCompilers))
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestFlags$")
@@ -23,7 +23,7 @@ func TestFlags(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, want := range []string{"--no-memory-protection-keys", "--no-extensible-ro-snapshot",
-		"--no-turboshaft-loop-unrolling",
+		"--no-turboshaft-loop-unrolling", "--no-maglev-untagged-phis", "--max-opt=3",
 		"--no-concurrent-recompilation", "--max-optimized-bytecode-size=15000", "--invocation-count-for-maglev=4000"} {
 		require.Contains(t, string(out), want+"\n")
 	}

@@ -24,53 +24,11 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"runtime/cgo"
-	"sync"
 	"unsafe"
 
 	v8 "rogchap.com/v8go"
 )
-
-// Version is the only version of V8 whose interface v8abi.h declares.
-const Version = "13.6.233.10"
-
-// Start sets V8's flags and starts it, once per process. It must be called before any other use of V8. Later calls
-// return the result of the first. It returns an error for any V8 but Version, because the layouts would differ from the
-// declared ones.
-var Start = sync.OnceValue(func() error {
-	for _, f := range [...]string{
-		// Threads that are older than V8 crash on machines with protection keys. All of Go's threads are older.
-		"--no-memory-protection-keys",
-		// A snapshot made by another process must never extend the shared read-only heap.
-		"--no-extensible-ro-snapshot",
-		// This optimization of V8's top compiler removes the check for termination from loops such as for (;;) new
-		// Array(1000).fill(1.5). Then nothing can end them (docs/development/adr/0037).
-		"--no-turboshaft-loop-unrolling",
-		// The isolate's own thread compiles, so a run pays for what it has compiled. Functions with more bytecode than
-		// this are not optimized: nothing interrupts a compiler, and this much takes it less than 100 ms.
-		"--no-concurrent-recompilation", "--max-optimized-bytecode-size=15000",
-		// The middle compiler takes only functions that have been called this often. For loops nothing changes
-		// (docs/development/adr/0015).
-		"--invocation-count-for-maglev=4000",
-		// Features of ECMAScript 2025 and later that V8 has ready. Its next versions enable them by default.
-		"--js-float16array", "--js-explicit-resource-management",
-	} {
-		v8.SetFlags(f)
-	}
-	got := C.GoString(C.v8x_version())
-	// v8go adds its own suffix to V8's version.
-	if len(got) < len(Version) || got[:len(Version)] != Version {
-		return fmt.Errorf("v8x: linked with V8 %s, but declared for %s: see docs/development/adr/0002", got, Version)
-	}
-	if f := reflect.TypeOf(v8.Isolate{}).Field(0); f.Name != "ptr" || f.Offset != 0 {
-		return errors.New("v8x: v8go.Isolate does not begin with the pointer to V8's isolate")
-	}
-	// The first isolate starts V8 and keeps its read-only heap alive: later isolates are made faster.
-	v8.NewIsolate()
-	C.v8x_init()
-	return nil
-})
 
 // Flags report events in an isolate that no result reports.
 type Flags uint32

@@ -39,7 +39,7 @@ internal.check = () => {
 
 // start makes the snapshot of all tests.
 var start = sync.OnceValue(func() error {
-	if err := Start(); err != nil {
+	if err := Start(AllCompilers); err != nil {
 		return err
 	}
 	return Snapshot(testFiles, nil)
