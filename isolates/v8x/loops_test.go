@@ -36,7 +36,13 @@ var knownLoops = []string{
 
 // A compiler may remove the check for termination from a loop. Then nothing can end it, and its thread burns for ever.
 // So the loops run in processes that can be killed.
-func TestLoopsEnd(t *testing.T) {
+func TestLoopsEnd(t *testing.T) { testLoops(t, false) }
+
+// The same is so where V8 does not optimize.
+func TestLoopsEndInBaseline(t *testing.T) { testLoops(t, true) }
+
+func testLoops(t *testing.T, baseline bool) {
+	t.Helper()
 	// of a child; it runs each loop whose number is its share modulo shares
 	const seedOf, shareOf = "V8X_LOOPS_SEED", "V8X_LOOPS_SHARE"
 	shares := runtime.GOMAXPROCS(0)
@@ -51,7 +57,7 @@ func TestLoopsEnd(t *testing.T) {
 				continue
 			}
 			// What does not end takes a core from what comes after it.
-			require.NoError(t, ends(s.Code), "%s, in %s", s.Body, s.Loop)
+			require.NoError(t, ends(s.Code, baseline), "%s, in %s", s.Body, s.Loop)
 		}
 		return
 	}
@@ -60,7 +66,7 @@ func TestLoopsEnd(t *testing.T) {
 	var children sync.WaitGroup
 	for share := range shares {
 		children.Go(func() {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLoopsEnd$", "-loops="+strconv.Itoa(*loops))
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-loops="+strconv.Itoa(*loops))
 			cmd.Env = append(os.Environ(), seedOf+"="+strconv.FormatUint(seed, 10), shareOf+"="+strconv.Itoa(share))
 			out, err := cmd.CombinedOutput()
 			assert.NoError(t, err, "%s", out)
@@ -84,7 +90,7 @@ func chosenLoops(seed uint64) []endless.Shape {
 
 // ends runs a function's body on a thread of its own, and ends it. The error says why it could not be ended, and the
 // thread is lost then.
-func ends(code string) error {
+func ends(code string, baseline bool) error {
 	type made struct {
 		iso *Isolate
 		err error
@@ -95,6 +101,9 @@ func ends(code string) error {
 		defer runtime.UnlockOSThread()
 		iso := NewIsolate(Limits{Heap: 64 << 20, Buffers: 64 << 20})
 		defer iso.Close()
+		if baseline {
+			iso.Baseline()
+		}
 		c, err := iso.NewContext(func([]byte) ([]byte, error) { return nil, nil })
 		if err != nil {
 			running <- made{nil, err}

@@ -21,6 +21,7 @@ struct v8x_isolate {
   size_t others = 0;  // bytes by which both limits may be passed: v8x_set_others
   Budget* buffers = nullptr;
   size_t scratch = 0;  // bytes that clones under way have serialised: clone.cc
+  bool baseline = false;     // V8 does not optimize what runs in it
   uint32_t collections = 0;  // of all garbage
   size_t code = 0;           // bytes of machine code when last measured
   v8x::Outbox out;

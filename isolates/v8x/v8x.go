@@ -16,6 +16,7 @@ package v8x
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base23AddressSpaceReservation13DecommitPagesEPvm
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base23AddressSpaceReservation8AllocateEPvmNS0_2OS16MemoryPermissionE
 // #cgo LDFLAGS: -Wl,--wrap=_ZN2v84base23AddressSpaceReservation4FreeEPvm
+// #cgo LDFLAGS: -Wl,--wrap=_ZN2v88internal7Isolate13use_optimizerEv
 // #cgo LDFLAGS: -Wl,--wrap=_cgo_try_pthread_create
 // #include <stdlib.h>
 // #include "v8x.h"
@@ -83,6 +84,10 @@ func NewIsolate(l Limits) *Isolate {
 // SetLimits changes the limits of an isolate that has run nothing yet. The isolate is then like one that was made with
 // these limits. l.Heap is at least 8 MB.
 func (i *Isolate) SetLimits(l Limits) { C.v8x_set_limits(i.ptr, C.size_t(l.Heap), C.size_t(l.Buffers)) }
+
+// Baseline has V8 optimize no code of the isolate, for good: neither Maglev nor TurboFan gets any, Sparkplug does. The
+// isolate has run nothing yet, so it has no optimized code. Owner thread only, between calls.
+func (i *Isolate) Baseline() { C.v8x_baseline(i.ptr) }
 
 // Prepare makes the context that the next NewContext will return.
 func (i *Isolate) Prepare() error {

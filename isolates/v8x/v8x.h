@@ -89,6 +89,8 @@ const char* v8x_snapshot(const v8x_file* files, size_t n);
 v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit);
 // Changes the limits of an isolate that has run nothing yet.
 void v8x_set_limits(v8x_isolate*, size_t heap, size_t buffer_limit);
+// From now on V8 optimizes no code of the isolate, which has run nothing yet: compilers.cc.
+void v8x_baseline(v8x_isolate*);
 // Says how much of the heap, and of the ArrayBuffers, does not belong to the worker that runs next: both limits are so much higher. What V8 has
 // raised its limit to it keeps. Between calls only.
 void v8x_set_others(v8x_isolate*, size_t bytes);
