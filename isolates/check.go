@@ -19,18 +19,27 @@ type Checker struct {
 	alone
 	pool *Pool
 	host Host
+	of   func(owner string) workers.Compilers
 	mu   sync.Mutex
 	next []*lifecycle.Attempt
 	ends map[*lifecycle.Attempt]chan *lifecycle.End
 }
 
-// OpenChecker starts a checker. Modules may reach the same addresses and hosts as those of a pool with this
-// Config.AllowAddresses and Config.AllowHosts.
-func OpenChecker(host Host, addresses []netip.Prefix, hosts []string) (*Checker, error) {
-	c := &Checker{host: host, ends: map[*lifecycle.Attempt]chan *lifecycle.End{}}
+// CheckConfig is how modules run in a Checker: as they will in the pool for which they are checked.
+type CheckConfig struct {
+	AllowAddresses []netip.Prefix    // Config.AllowAddresses of that pool
+	AllowHosts     []string          // Config.AllowHosts of that pool
+	Compilers      workers.Compilers // Config.Compilers of that pool
+	// CompilersOf returns those of an owner. It is called for each module. nil = every owner has Compilers.
+	CompilersOf func(owner string) workers.Compilers
+}
+
+// OpenChecker starts a checker.
+func OpenChecker(host Host, like CheckConfig) (*Checker, error) {
+	c := &Checker{host: host, of: like.CompilersOf, ends: map[*lifecycle.Attempt]chan *lifecycle.End{}}
 	cfg := DefaultConfig(1)
 	cfg.ContextMaxReuses, cfg.ContextKeepMB, cfg.SpareIsolates = 1, 0, 0
-	cfg.AllowAddresses, cfg.AllowHosts = addresses, hosts
+	cfg.AllowAddresses, cfg.AllowHosts, cfg.Compilers = like.AllowAddresses, like.AllowHosts, like.Compilers
 	var err error
 	if c.pool, err = New(cfg, c, host, prometheus.NewRegistry()); err != nil {
 		return nil, err
@@ -51,6 +60,9 @@ func (c *Checker) LostThread() bool {
 // handler, Task is among the kinds only if it has a task handler too. The error is an *events.Failure when the module
 // does not load or has no handler.
 func (c *Checker) Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error) {
+	if c.of != nil {
+		c.pool.SetPolicy(w.Owner, workers.Policy{Compilers: c.of(w.Owner)})
+	}
 	a := &lifecycle.Attempt{Worker: w, Number: 1}
 	end := make(chan *lifecycle.End, 1)
 	c.mu.Lock()

@@ -31,7 +31,7 @@ func (l *lines) Log(line events.LogLine) {
 func TestCheckWarnsOfHandlersThatNothingCalls(t *testing.T) {
 	t.Parallel()
 	h := &lines{}
-	c, err := OpenChecker(h, nil, nil)
+	c, err := OpenChecker(h, CheckConfig{})
 	require.NoError(t, err)
 	defer c.Close()
 	check := func(code string, mode workers.Mode) (workers.Handlers, error) {
@@ -100,7 +100,7 @@ func TestCheckReachesWhatTheFleetAllows(t *testing.T) {
 		{[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil, s.URL, ""},
 		{nil, []string{"localhost"}, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), ""},
 	} {
-		c, err := OpenChecker(&lines{}, row.addresses, row.hosts)
+		c, err := OpenChecker(&lines{}, CheckConfig{AllowAddresses: row.addresses, AllowHosts: row.hosts})
 		require.NoError(t, err)
 		_, err = c.Check(t.Context(), worker("w", `const r = await fetch("`+row.url+`"); if (await r.text() !== "config") throw 1; export default { task() {} }`))
 		c.Close()

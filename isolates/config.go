@@ -8,6 +8,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
+	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
 // Config configures a Pool. Take DefaultConfig and change the fields that differ.
@@ -67,6 +69,8 @@ type Config struct {
 	Files bindings.Files
 	// Services answer requests and calls to the service bindings of workers. nil = they fail.
 	Services bindings.Services
+	// Compilers are those that V8 has in this process. All pools and Checkers of a process have the same. "" = full.
+	Compilers workers.Compilers
 	// MaxParked is how many threads V8 may lose by fatal errors before Healthy returns an error.
 	MaxParked int
 }
@@ -128,7 +132,22 @@ func (c Config) Validate() error {
 			return fmt.Errorf("isolates: %s is %d: it is %d to %d", f.name, f.value, f.least, f.max)
 		}
 	}
+	if !c.Compilers.Valid() {
+		return fmt.Errorf("isolates: Compilers is %q: it is full, baseline or none", c.Compilers)
+	}
 	return nil
+}
+
+// startV8 starts V8 and makes the snapshot, once per process.
+func (c Config) startV8() error {
+	with := v8x.AllCompilers
+	switch c.Compilers {
+	case workers.CompilersBaseline:
+		with = v8x.Baseline
+	case workers.CompilersNone:
+		with = v8x.Interpreter
+	}
+	return js.Start(with)
 }
 
 // prewarmed returns how many isolates are kept ready. Most of the room is for isolates that are warm for workers.

@@ -9,8 +9,9 @@ import (
 // Other goroutines of the process end contexts here.
 
 // SetPolicy sets what an owner may have from now on. The zero Policy means the configuration. The pool uses only a
-// policy's shares of isolates and heap, its ceilings of limits, and its group. An owner whose group changes leaves what
-// it has in isolates of others: runs that have begun end there. Any goroutine may call it.
+// policy's shares of isolates and heap, its ceilings of limits, its group and its compilers. An owner whose group or
+// compilers change leaves what it has in its isolates: runs that have begun end there, and idle contexts are closed.
+// Any goroutine may call it.
 func (p *Pool) SetPolicy(owner string, policy workers.Policy) {
 	before := p.policies.Tenant(owner)
 	p.policies.Set(owner, policy)

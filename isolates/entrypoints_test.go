@@ -229,7 +229,7 @@ func TestClassesThatFail(t *testing.T) {
 func TestCheckOfClasses(t *testing.T) {
 	t.Parallel()
 	h := &lines{}
-	c, err := OpenChecker(h, nil, nil)
+	c, err := OpenChecker(h, CheckConfig{})
 	require.NoError(t, err)
 	defer c.Close()
 	for code, want := range map[string]workers.Handlers{

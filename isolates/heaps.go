@@ -11,6 +11,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/ask"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
+	"github.com/pinwheel-run/pinwheel/isolates/owners"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -69,6 +70,9 @@ func (h *heaps) newIsolate(w *workers.Worker, mode workers.Mode) *isolate {
 	iso := &isolate{v8: h.pool.prewarmed.Isolate(v8x.Limits{Heap: bytes, Buffers: bytes}),
 		tenant: h.pool.policies.Tenant(
 			w.Owner), mode: mode, heapMB: heapMB, heap: freshHeap, charged: freshHeap, charges: h.pool.memory.charges}
+	if !owners.Optimizes(iso.tenant) {
+		iso.v8.Baseline()
+	}
 	h.pool.memory.live.Add(1)
 	h.addIsolate(iso)
 	return iso

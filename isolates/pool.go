@@ -10,10 +10,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/codecache"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
 	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
-	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/offload"
 	"github.com/pinwheel-run/pinwheel/isolates/owners"
-	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
 // New makes a pool; Open starts it.
@@ -52,7 +50,7 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 
 // Open starts V8 and the threads.
 func (p *Pool) Open() error {
-	if err := js.Start(v8x.AllCompilers); err != nil {
+	if err := p.cfg.startV8(); err != nil {
 		return err
 	}
 	for i := range p.threads {

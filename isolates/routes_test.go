@@ -132,7 +132,7 @@ func TestRoutesOfOthers(t *testing.T) {
 
 func TestRoutesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	c, err := OpenChecker(nil, nil, nil)
+	c, err := OpenChecker(nil, CheckConfig{})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	const f = "() => new Response()"

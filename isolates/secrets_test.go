@@ -153,7 +153,7 @@ func TestAWorkerWithoutItsSecretsDoesNotRun(t *testing.T) {
 // The check before a deploy has no values: a module finds a placeholder.
 func TestTheCheckerHasNoSecrets(t *testing.T) {
 	t.Parallel()
-	c, err := OpenChecker(nil, nil, nil)
+	c, err := OpenChecker(nil, CheckConfig{})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	kinds, err := c.Check(t.Context(), keyed("w"))

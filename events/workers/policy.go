@@ -37,6 +37,9 @@ type Policy struct {
 	// isolates in a process, with a context for each worker, and have the largest share of isolates and memory of all of
 	// them together. "" = the owner has isolates of its own.
 	Group string `json:"group,omitempty"`
+	// Compilers are those that the code of its workers gets, full or baseline, within what the process has. Owners with
+	// other compilers never share its isolates, nor does its group.
+	Compilers Compilers `json:"compilers,omitempty"`
 	// MaxWorkers and CodeBytes bound what its people deploy by the owner API: the number of workers, and the bytes of all
 	// kept versions with their source maps. Zero means DefaultMaxWorkers and DefaultCodeBytes. Deploys by the fleet's user
 	// pass them.
@@ -124,6 +127,9 @@ func (p Policy) Validate() error {
 		if err := events.CheckName("group", p.Group); err != nil {
 			return err
 		}
+	}
+	if err := p.Compilers.checkOfOwner(); err != nil {
+		return err
 	}
 	if len(p.Hosts) > MaxHosts {
 		return fmt.Errorf("hosts has %d: at most %d are allowed", len(p.Hosts), MaxHosts)

@@ -32,10 +32,27 @@ func TestPolicyIsBounded(t *testing.T) {
 	require.NoError(t, Policy{}.Validate())
 	require.NoError(t, MaxPolicy.Validate())
 	for _, p := range []Policy{{Weight: -1}, {Weight: 101}, {MaxRunning: 640_001}, {HeapMB: 4000},
-		{Ceilings: Limits{HeapMB: 1}}} {
+		{Ceilings: Limits{HeapMB: 1}}, {Compilers: CompilersNone}, {Compilers: "Full"}} {
 		require.Error(t, p.Validate(), "%+v", p)
 	}
+	require.NoError(t, Policy{Compilers: CompilersFull}.Validate())
+	require.NoError(t, Policy{Compilers: CompilersBaseline}.Validate())
+	require.EqualError(t, Policy{Compilers: "jit"}.Validate(),
+		`compilers is "jit": it is full or baseline, or "" for what the fleet has`)
 	text, err := json.Marshal(Policy{Weight: 2})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"weight":2}`, string(text))
+}
+
+func TestCompilersWithin(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ c, most, want Compilers }{
+		{"", "", CompilersFull},
+		{CompilersFull, CompilersBaseline, CompilersBaseline},
+		{CompilersBaseline, "", CompilersBaseline},
+		{CompilersBaseline, CompilersNone, CompilersNone},
+		{CompilersNone, CompilersFull, CompilersNone},
+	} {
+		require.Equal(t, c.want, c.c.Within(c.most), "%+v", c)
+	}
 }

@@ -2,6 +2,7 @@
 package owners
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
@@ -12,8 +13,8 @@ import (
 type Policies struct {
 	owners sync.Map // of entries, by owner
 
-	mu     sync.Mutex // held to change anything
-	groups map[string]*group
+	mu     sync.Mutex        // held to change anything
+	groups map[string]*group // by tenant
 }
 
 // entry is an owner with a policy.
@@ -23,39 +24,55 @@ type entry struct {
 	group  *group // nil unless it is in one
 }
 
-// group is the owners of a trust group that this process knows.
+// group is the owners of a trust group, with the same compilers, that this process knows.
 type group struct {
 	mu      sync.Mutex
 	members map[string]workers.Policy
 	most    workers.Policy // the largest shares of members; 0 = none has one of its own
 }
 
-// tenantOf returns the tenant of a group. No owner has such a name.
-func tenantOf(group string) string { return "@" + group }
+// baseline ends the names of tenants whose code V8 does not optimize. No owner or group has such a name.
+const baseline = ":baseline"
+
+// Optimizes reports whether V8 may optimize the code of a tenant.
+func Optimizes(tenant string) bool { return !strings.HasSuffix(tenant, baseline) }
+
+// tenantOf returns the tenant of an owner with that policy. Owners of a group that have other compilers are another
+// tenant, so that no isolate ever has to change its own. No owner has the name of a group's tenant.
+func tenantOf(owner string, p workers.Policy) string {
+	tenant := owner
+	if p.Group != "" {
+		tenant = "@" + p.Group
+	}
+	if p.Compilers.OrDefault() != workers.CompilersFull {
+		tenant += baseline
+	}
+	return tenant
+}
 
 // Set sets what an owner may have from now on. The zero Policy means the configuration.
 func (s *Policies) Set(owner string, policy workers.Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.of(owner); old != nil && old.group != nil && old.policy.Group != policy.Group {
+	e := &entry{policy: policy, tenant: tenantOf(owner, policy)}
+	if old := s.of(owner); old != nil && old.group != nil && old.tenant != e.tenant {
 		old.group.set(owner, nil)
 		if old.group.empty() {
-			delete(s.groups, old.policy.Group)
+			delete(s.groups, old.tenant)
 		}
 	}
 	if policy.IsZero() {
 		s.owners.Delete(owner)
 		return
 	}
-	e := &entry{policy: policy, tenant: owner}
-	if name := policy.Group; name != "" {
+	if policy.Group != "" {
 		if s.groups == nil {
 			s.groups = map[string]*group{}
 		}
-		if s.groups[name] == nil {
-			s.groups[name] = &group{members: map[string]workers.Policy{}}
+		if s.groups[e.tenant] == nil {
+			s.groups[e.tenant] = &group{members: map[string]workers.Policy{}}
 		}
-		e.tenant, e.group = tenantOf(name), s.groups[name]
+		e.group = s.groups[e.tenant]
 		e.group.set(owner, &policy)
 	}
 	s.owners.Store(owner, e)
@@ -105,7 +122,7 @@ func (g *group) shares() workers.Policy {
 	return g.most
 }
 
-// Tenant returns who shares isolates with an owner: its group, or the owner alone.
+// Tenant returns who shares isolates with an owner: the owners of its group with the same compilers, or itself alone.
 func (s *Policies) Tenant(owner string) string {
 	if e := s.of(owner); e != nil {
 		return e.tenant
@@ -132,7 +149,7 @@ func (s *Policies) Limits(w *workers.Worker) workers.Limits {
 }
 
 // Share returns how many isolates, and bytes in them, an owner may have: those given, unless its policy says otherwise.
-// A group has the largest share of its members.
+// A group has the largest share of its members that have the same compilers.
 func (s *Policies) Share(owner string, isolates, bytes int64) (int64, int64) {
 	e := s.of(owner)
 	if e == nil {

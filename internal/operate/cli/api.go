@@ -127,15 +127,17 @@ func printPages[T any](l *terminal.List, cells func(T) []any, ask func(limit int
 
 // localChecker checks a module in this program. Nobody else is delayed by it.
 type localChecker struct {
-	allowed []string // addresses that the configuration of this program allows
-	remote  *control.Remote
-	log     func(events.LogLine)
+	cfg    *config.Config // of this program
+	remote *control.Remote
+	log    func(events.LogLine)
 }
 
 // Check loads the module. It may reach what the fleet's workers may.
 func (c *localChecker) Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error) {
-	addresses, hosts := config.SplitAddresses(c.remote.AllowedAddresses(ctx, c.allowed))
-	checker, err := isolates.OpenChecker(checkHost{c.log}, addresses, hosts)
+	addresses, hosts := config.SplitAddresses(c.remote.AllowedAddresses(ctx, c.cfg.AllowPrivateAddresses))
+	checker, err := isolates.OpenChecker(checkHost{c.log}, isolates.CheckConfig{
+		AllowAddresses: addresses, AllowHosts: hosts, Compilers: workers.Compilers(c.cfg.Compilers),
+	})
 	if err != nil {
 		return workers.Handlers{}, err
 	}

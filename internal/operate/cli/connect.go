@@ -120,7 +120,7 @@ func (e *connection) here(r *control.Remote) control.Here {
 		Remote:  r,
 		KVBytes: int64(e.cfg.OwnerKVBytes),
 		OpenChecker: func(log func(events.LogLine)) control.Checker {
-			return &localChecker{e.cfg.AllowPrivateAddresses, r, log}
+			return &localChecker{&e.cfg, r, log}
 		},
 		Warn: func(err error) { fmt.Fprintln(e.warnings, "pinwheel: the change is done, and not recorded:", err) },
 	}

@@ -95,6 +95,8 @@ type Config struct {
 	MaxIsolates       int   `split_words:"true" default:"500" meaning:"Number of V8 isolates in the process" allowed:"1 to 2000"`
 	HeapMax           Bytes `split_words:"true" default:"0" meaning:"Size of the heaps and ArrayBuffers of all isolates of the process together, with the data that Go has for their runs. Idle isolates are closed to stay below it. 0: as much as V8 can have, 3.5GiB less 144MiB for each thread, background threads too" allowed:"0, or a size from 64MiB to that"`
 
+	Compilers string `split_words:"true" default:"full" meaning:"Compilers of V8 that the code of workers gets in this process. baseline: none that optimizes. none: code is interpreted. An owner whose policy (compilers) allows less gets less" allowed:"one of full, baseline, none"`
+
 	OwnerMaxRunning  int   `split_words:"true" default:"0" meaning:"Number of events of one owner in progress in this process. 0: three quarters of all slots" allowed:"0 to 640000"`
 	OwnerMaxIsolates int   `split_words:"true" default:"0" meaning:"Number of V8 isolates of one owner in this process. 0: half of PINWHEEL_MAX_ISOLATES" allowed:"0 to 2000, and not above PINWHEEL_MAX_ISOLATES"`
 	OwnerHeapMax     Bytes `split_words:"true" default:"0" meaning:"Size of the heaps and ArrayBuffers of one owner in this process, with the data that Go has for their runs. 0: half of PINWHEEL_HEAP_MAX" allowed:"0, or a size from 1MiB to PINWHEEL_HEAP_MAX"`
@@ -284,6 +286,7 @@ func (c Config) otherChecks() []check {
 		{"BackgroundThreads", c.BackgroundThreads, between(c.BackgroundThreads, -1, MaxThreads)},
 		{"Slots", c.Slots, between(c.Slots, 1, 10_000)},
 		{"Window", c.Window, between(c.Window, 32, 1<<20)},
+		{"Compilers", c.Compilers, c.Compilers != "" && workers.Compilers(c.Compilers).Valid()},
 		{"MaxIsolates", c.MaxIsolates, between(c.MaxIsolates, 1, 2000)},
 		{"HeapMax", c.HeapMax, c.HeapMax == 0 || c.HeapMax >= 64<<20},
 		{"OwnerMaxIsolates", c.OwnerMaxIsolates, between(c.OwnerMaxIsolates, 0, c.MaxIsolates)},

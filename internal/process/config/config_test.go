@@ -32,6 +32,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	require.Equal(t, Config{
 		NatsPort: 4222, Data: ".pinwheel", AdminAddr: "127.0.0.1:8422", LogLevel: "info", LogFormat: "auto", Processes: 1,
 		BackgroundThreads: -1, Slots: 64, Window: 4096, MaxIsolates: 500,
+		Compilers:       "full",
 		OwnerMaxWaiting: 100_000, Overtake: 10_000, OwnerMaxQueued: 512,
 		AckWait: 30 * time.Second, OldVersionIdle: time.Minute, DrainTimeout: 30 * time.Second,
 		DeadLetterAge: 720 * time.Hour, DeadLetterBytes: 1 << 30, Durability: "default", Duplicates: 2 * time.Minute,
@@ -76,6 +77,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		"PINWHEEL_HTTP_DOMAIN": "w.example", "PINWHEEL_HTTP_PATHS": "acme", "PINWHEEL_HTTP_TRUST": "10.0.0.1,fd00::/8",
 		"PINWHEEL_HTTP_HOSTS":           "*.a.example,*",
 		"PINWHEEL_HTTP_MAX_CONNECTIONS": "10", "PINWHEEL_HTTP_OWNER_REQUESTS": "9", "PINWHEEL_TRACE_OWNER_RATE": "5",
+		"PINWHEEL_COMPILERS":      "baseline",
 		"PINWHEEL_METRICS_OWNERS": "acme,beta", "PINWHEEL_HTTP_MEMORY": "2MiB", "PINWHEEL_HTTP_MAX_BODY": "1MiB",
 		"PINWHEEL_HTTP_CACHE": "0", "PINWHEEL_ASSETS_MAX_BYTES": "3MiB", "PINWHEEL_WORKERS_MAX_BYTES": "4MiB",
 		"PINWHEEL_OWNER_KV_BYTES": "5MiB", "PINWHEEL_OWNER_CACHE_BYTES": "6MiB", "PINWHEEL_HTTP_WAIT": "1s",
@@ -101,7 +103,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		NatsURL: "nats://a:4222, tls://b", NatsCreds: creds, SecretsKey: creds, Owner: "acme", NatsPort: -1, Data: "/d",
 		AdminAddr: ":0", LogLevel: "warn", LogFormat: "json",
 		Processes: 4, Threads: 2, BackgroundThreads: 1, Slots: 3, Window: 100, MaxIsolates: 5, HeapMax: 128 << 20,
-		OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20,
+		OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20, Compilers: "baseline",
 		OwnerMaxRunning: 6, OwnerMaxQueued: 7, OwnerMaxWaiting: 8, Overtake: 9, AckWait: time.Second,
 		OldVersionIdle: 5 * time.Second,
 		NatsCA:         creds, NatsCert: creds, NatsKey: creds, NatsMonitor: List{"http://a:8222", "https://b"},
@@ -134,6 +136,8 @@ func TestWrongValuesAreNamed(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
 		{"NATS_URL", "localhost:4222", "it is URLs like nats://host:4222"},
 		{"NATS_URL", "http://h", "it is URLs like"},
+		{"COMPILERS", "jitless", `PINWHEEL_COMPILERS is "jitless": it is one of full, baseline, none`},
+		{"COMPILERS", "", "it is one of full, baseline, none"},
 		{"NATS_CREDS", "/no/such/file", "it is the path of a readable file"},
 		{"SECRETS_KEY", "/no/such/file", "it is the path of a readable file"},
 		{"NATS_NKEY", "/no/such/file", "it is the path of a readable file"},

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
@@ -31,10 +32,10 @@ func (c *ownersChecks) healthy() error {
 	return nil
 }
 
-// open opens a checker for one module, which may reach what the fleet's workers may.
-func (c *ownersChecks) open(allow config.List, log func(events.LogLine)) ownersCheck {
-	checks := &modulecheck.Checks{Executable: c.executable}
-	checks.Addresses, checks.Hosts = config.SplitAddresses(allow)
+// open opens a checker for one module, which runs like the fleet's workers.
+func (c *ownersChecks) open(like isolates.CheckConfig, log func(events.LogLine)) ownersCheck {
+	checks := &modulecheck.Checks{Executable: c.executable, Addresses: like.AllowAddresses, Hosts: like.AllowHosts,
+		Compilers: like.Compilers, CompilersOf: like.CompilersOf}
 	if guard.ModuleChecks.Off() {
 		checks.Executable = ""
 	}
@@ -58,13 +59,20 @@ func (c ownersCheck) Close() (lost bool) {
 
 // OpenChecker opens a checker for one module that an owner deploys.
 func (c controlled) OpenChecker(log func(events.LogLine)) control.Checker {
-	return c.process.checks.open(c.process.cfg.AllowPrivateAddresses, log)
+	return c.process.checks.open(c.process.checkConfig(), log)
 }
 
-// OpenChecker opens the checker that loads modules before they are deployed. It uses the process's allowed addresses
-// and its log.
+// OpenChecker opens the checker that loads modules before they are deployed. They run there as they will in the
+// process, and write to its log.
 func (p *Process) OpenChecker() (*isolates.Checker, error) {
-	addresses, hosts := config.SplitAddresses(p.cfg.AllowPrivateAddresses)
 	h := &host{nc: p.link.nc, subjects: events.Subjects(p.cfg.Prefix), log: p.log}
-	return isolates.OpenChecker(h, addresses, hosts)
+	return isolates.OpenChecker(h, p.checkConfig())
+}
+
+// checkConfig has modules run in checks as they will in the process.
+func (p *Process) checkConfig() isolates.CheckConfig {
+	c := isolates.CheckConfig{Compilers: workers.Compilers(p.cfg.Compilers)}
+	c.AllowAddresses, c.AllowHosts = config.SplitAddresses(p.cfg.AllowPrivateAddresses)
+	c.CompilersOf = func(owner string) workers.Compilers { return p.deployed.catalog.Policy(owner).Compilers }
+	return c
 }

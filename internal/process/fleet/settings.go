@@ -28,7 +28,7 @@ func (p *Process) isolatesConfig(threads int, called *services.Services) isolate
 	c := isolates.DefaultConfig(threads)
 	c.Background = p.rooms.background
 	c.Slots, c.MaxIsolates = p.cfg.Slots, max(threads+p.rooms.background, p.cfg.MaxIsolates)
-	c.OldVersionIdle = p.cfg.OldVersionIdle
+	c.OldVersionIdle, c.Compilers = p.cfg.OldVersionIdle, workers.Compilers(p.cfg.Compilers)
 	c.HeapMB, c.OwnerHeapMB, c.OwnerMaxIsolates =
 		int(p.cfg.HeapMax>>20), int(p.cfg.OwnerHeapMax>>20), p.cfg.OwnerMaxIsolates
 	if p.log.GetLevel() <= zerolog.DebugLevel {

@@ -34,9 +34,21 @@ const (
 type Checks struct {
 	Addresses []netip.Prefix // that modules may reach beside public ones
 	Hosts     []string       // that they may reach whatever their addresses are
+	// Compilers are those that V8 has in this process.
+	Compilers workers.Compilers
+	// CompilersOf returns those of an owner. nil = every owner has Compilers.
+	CompilersOf func(owner string) workers.Compilers
 	// Executable is this binary; its main, or TestMain, calls BeChild. "" = modules are checked in a thread of this
 	// process.
 	Executable string
+}
+
+// compilers are what a process that has one module of the owner needs.
+func (c *Checks) compilers(owner string) workers.Compilers {
+	if c.CompilersOf == nil {
+		return c.Compilers
+	}
+	return c.CompilersOf(owner).Within(c.Compilers)
 }
 
 // Checker checks one module. One goroutine uses it.
@@ -59,7 +71,10 @@ func (c *Checker) Check(ctx context.Context, w *workers.Worker) (workers.Handler
 		}
 	}
 	var err error
-	if c.thread, err = isolates.OpenChecker(loading{c.log}, c.checks.Addresses, c.checks.Hosts); err != nil {
+	if c.thread, err = isolates.OpenChecker(loading{c.log}, isolates.CheckConfig{
+		AllowAddresses: c.checks.Addresses, AllowHosts: c.checks.Hosts, Compilers: c.checks.Compilers,
+		CompilersOf: c.checks.CompilersOf,
+	}); err != nil {
 		return workers.Handlers{}, err
 	}
 	return c.thread.Check(ctx, w)
@@ -115,6 +130,7 @@ func (p child) check(ctx context.Context, c *Checker, w *workers.Worker) (worker
 	text, err := json.Marshal(request{
 		Owner: w.Owner, Name: w.Name, Version: w.Version, Number: w.Number, Hash: w.Hash, Spec: w.Spec, Code: w.Code,
 		File: w.File, SourceMap: w.SourceMap, Addresses: c.checks.Addresses, Hosts: c.checks.Hosts,
+		Compilers: c.checks.compilers(w.Owner),
 	})
 	if err == nil {
 		_, err = io.Copy(p.in, bytes.NewReader(text)) // it reads all before it does anything

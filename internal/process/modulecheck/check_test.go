@@ -153,3 +153,30 @@ func TestProcessOfACheckStartsNone(t *testing.T) {
 	_, err := (&Checker{checks: &Checks{Executable: "/proc/self/exe"}}).start()
 	require.ErrorIs(t, err, errNoChild)
 }
+
+// The process of a check starts V8 with the compilers of the owner, and no more than those of the fleet.
+func TestProcessHasTheOwnersCompilers(t *testing.T) {
+	t.Parallel()
+	c := &Checks{Compilers: workers.CompilersBaseline}
+	require.Equal(t, workers.CompilersBaseline, c.compilers("acme"))
+	c.CompilersOf = func(owner string) workers.Compilers {
+		return map[string]workers.Compilers{"acme": workers.CompilersFull}[owner]
+	}
+	require.Equal(t, workers.CompilersBaseline, c.compilers("acme"))
+	c.Compilers, c.CompilersOf = "", func(string) workers.Compilers { return workers.CompilersBaseline }
+	require.Equal(t, workers.CompilersBaseline, c.compilers("acme"))
+
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for compilers, want := range map[workers.Compilers]string{
+		workers.CompilersNone: "", "jit": `Compilers is "jit": it is full, baseline or none`, // it gets them
+	} {
+		check := (&Checks{Executable: self, Compilers: compilers}).Open((&lines{}).log)
+		if _, err = check.Check(t.Context(), worker(`export default { task() {} }`)); want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+		check.Close()
+	}
+}

@@ -41,6 +41,8 @@ type request struct {
 	SourceMap []byte         `json:"sourceMap,omitempty"`
 	Addresses []netip.Prefix `json:"addresses,omitempty"`
 	Hosts     []string       `json:"hosts,omitempty"`
+
+	Compilers workers.Compilers `json:"compilers,omitempty"`
 }
 
 // message is one of those that the process writes: lines of the module, and the result as the last one.
@@ -91,8 +93,8 @@ func serve(in io.Reader, out io.Writer) error {
 	}
 	w := &writer{to: json.NewEncoder(out)}
 	answer := result{}
-	checker, err := isolates.OpenChecker(loading{func(l events.LogLine) { w.write(message{Line: &l}) }}, r.Addresses,
-		r.Hosts)
+	checker, err := isolates.OpenChecker(loading{func(l events.LogLine) { w.write(message{Line: &l}) }},
+		isolates.CheckConfig{AllowAddresses: r.Addresses, AllowHosts: r.Hosts, Compilers: r.Compilers})
 	if err == nil {
 		answer.Handlers, err = checker.Check(context.Background(), &workers.Worker{
 			Owner: r.Owner, Name: r.Name, Version: r.Version, Number: r.Number, Hash: r.Hash, Spec: r.Spec, Code: r.Code,

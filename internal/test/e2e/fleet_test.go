@@ -136,7 +136,7 @@ func (h *testFleet) connect(url string) {
 	h.t.Cleanup(h.nc.Close)
 	h.js, err = jetstream.New(h.nc)
 	require.NoError(h.t, err)
-	h.check, err = isolates.OpenChecker(silent{}, nil, nil)
+	h.check, err = isolates.OpenChecker(silent{}, isolates.CheckConfig{Compilers: workers.Compilers(cfg.Compilers)})
 	require.NoError(h.t, err)
 	h.t.Cleanup(h.check.Close)
 }

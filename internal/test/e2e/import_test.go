@@ -46,7 +46,7 @@ func TestImportsOfABundle(t *testing.T) {
 	}
 	b, err := bundle.Build(context.Background(), filepath.Join(dir, "worker.js"))
 	require.NoError(t, err)
-	check, err := isolates.OpenChecker(nil, nil, nil)
+	check, err := isolates.OpenChecker(nil, isolates.CheckConfig{})
 	require.NoError(t, err)
 	defer check.Close()
 	has, err := check.Check(context.Background(), &workers.Worker{Owner: "acme", Name: "bundled", Code: b.Code,
