@@ -4,10 +4,11 @@
 //
 // A thread is one goroutine that is locked to its OS thread for life. It owns its isolates. No other goroutine touches
 // its V8, except the watchdog, which may terminate the JavaScript that runs. Two tenants never share an isolate. A
-// tenant is an owner, or a group of owners that trust each other (workers.Policy.Group). An isolate has contexts, one
-// or more for each worker and version. A context has at most one event at a time and is discarded after any failure. A
-// context of mode persistent runs several events at once, and outlives the failure of one. After
-// Config.ContextMaxReuses events a context is made anew, unless its isolate is small.
+// tenant is an owner, or a group of owners that trust each other (workers.Policy.Group), with the same compilers
+// (workers.Policy.Compilers). An isolate has contexts, one or more for each worker and version. A context has at most
+// one event at a time and is discarded after any failure. A context of mode persistent runs several events at once,
+// and outlives the failure of one. After Config.ContextMaxReuses events a context is made anew, unless its isolate is
+// small.
 //
 // The parts of a pool, from what other goroutines call down to what everything uses:
 //
