@@ -435,7 +435,7 @@ var house = map[string]room{
 			"internal/test/parallel", "internal/test/testcert", libNATS, libNATSServer, libZerolog, libOtel + "proto/otlp",
 			"github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys", "github.com/gorilla/websocket",
 			"github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
-			"github.com/compose-spec/compose-go/v2", "go.yaml.in/yaml/v3",
+			"github.com/compose-spec/compose-go/v2", "go.yaml.in/yaml/v3", "rogchap.com/v8go",
 		},
 	},
 

@@ -46,7 +46,7 @@ func (e ownerCommands) ls() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPolicies(e.Terminal, all.Owners, asJSON)
+			return printPolicies(e.Terminal, all.Owners, compilersOf(ctx, c), asJSON)
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
@@ -93,7 +93,7 @@ func (e ownerCommands) set() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPolicies(e.Terminal, map[string]workers.Policy{args[0]: p.Policy}, asJSON)
+			return printPolicies(e.Terminal, map[string]workers.Policy{args[0]: p.Policy}, compilersOf(ctx, c), asJSON)
 		})
 	})
 	f.flags(c.Flags())
@@ -115,6 +115,7 @@ func (f *policyFlags) flags(fl *pflag.FlagSet) {
 	fl.IntVar(&f.p.MaxIsolates, "max-isolates", 0, "isolates in a process")
 	fl.IntVar(&f.p.HeapMB, "heap", 0, "MB of all its isolates in a process")
 	fl.StringVar(&f.p.Group, "group", "", "owners of the same group share isolates: name owners that trust each other; \"\" for none")
+	fl.StringVar((*string)(&f.p.Compilers), "compilers", "", "compilers of V8 that the code of its workers gets, within what the fleet has: full, or baseline for none that optimizes; \"\" for what the fleet has")
 	fl.IntVar(&f.p.MaxWorkers, "max-workers", 0, fmt.Sprintf("workers that its people may have by deploys of their own; by default %d",
 		workers.DefaultMaxWorkers))
 	fl.IntVar(&f.p.AssetBytes, "asset-bytes", 0, fmt.Sprintf("bytes of all stored files, for deploys of its own people; by default %d",
@@ -148,7 +149,7 @@ var policyFields = map[string]string{
 	"weight": "weight", "max-running": "maxRunning", "max-queued": "maxQueued",
 	"fleet-max-running": "fleetMaxRunning", "fleet-max-queued": "fleetMaxQueued",
 	"calls": "calls", "call-burst": "callBurst", "call-bytes": "callBytes", "sends": "sends", "send-bytes": "sendBytes",
-	"max-isolates": "maxIsolates", "heap": "heapMB", "group": "group",
+	"max-isolates": "maxIsolates", "heap": "heapMB", "group": "group", "compilers": "compilers",
 	"max-workers": "maxWorkers", "code-bytes": "codeBytes", "asset-bytes": "assetBytes",
 	"kv-bytes": "kvBytes", "cache-bytes": "cacheBytes", "object-bytes": "objectBytes", "binding-calls": "bindingCalls",
 	"hosts": "hosts", "nats-publish": "natsPublish", "nats-request": "natsRequest",
@@ -265,9 +266,29 @@ func storedText(streams []bindings.Stored) string {
 	return l.String()
 }
 
-func printPolicies(to *terminal.Terminal, all map[string]workers.Policy, asJSON bool) error {
+// compilersOf asks for the compilers that the fleet has. "" = no process tells.
+func compilersOf(ctx context.Context, c *control.Client) workers.Compilers {
+	s, err := control.Ask(ctx, c, control.GetSettings, control.None{})
+	if err != nil {
+		return "" // the policies are known all the same
+	}
+	return s.Compilers
+}
+
+// compilersText says what an owner gets: the fleet's where its policy allows more.
+func compilersText(p workers.Policy, fleet workers.Compilers) string {
+	if got := p.Compilers.Within(fleet); got != p.Compilers.OrDefault() {
+		return fmt.Sprintf("%s (fleet)", got)
+	}
+	return cmp.Or(string(p.Compilers), "-")
+}
+
+// printPolicies prints policies by owner. fleet are the compilers that the fleet has.
+func printPolicies(
+	to *terminal.Terminal, all map[string]workers.Policy, fleet workers.Compilers, asJSON bool,
+) error {
 	l := to.List(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP",
-		"DEPLOYS", "HOSTS", "CEILINGS")
+		"COMPILERS", "DEPLOYS", "HOSTS", "CEILINGS")
 	n := func(v int) string {
 		if v == 0 {
 			return "-"
@@ -281,8 +302,8 @@ func printPolicies(to *terminal.Terminal, all map[string]workers.Policy, asJSON 
 			workers.Policy
 		}{owner, p}
 		err := l.Add(one, owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), callLimits(p), n(p.MaxIsolates),
-			n(p.HeapMB),
-			cmp.Or(p.Group, "-"), deployBounds(p), cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings))
+			n(p.HeapMB), cmp.Or(p.Group, "-"), compilersText(p, fleet), deployBounds(p),
+			cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings))
 		if err != nil {
 			return err
 		}

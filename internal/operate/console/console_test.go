@@ -42,9 +42,10 @@ func TestMain(m *testing.M) {
 }
 
 // startFleet starts a fleet whose control endpoints need operateToken.
-func startFleet(t *testing.T) *fleettest.Fleet {
+func startFleet(t *testing.T, change ...func(*config.Config)) *fleettest.Fleet {
 	t.Helper()
-	return fleettest.Start(t, func(c *config.Config) { c.ControlToken = operateToken })
+	change = append(change, func(c *config.Config) { c.ControlToken = operateToken })
+	return fleettest.Start(t, change...)
 }
 
 // startConsole serves the console of a fleet, and returns where.

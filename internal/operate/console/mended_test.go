@@ -47,6 +47,8 @@ func TestRefusedFormsKeepTheirTexts(t *testing.T) {
 			"line 3 is no JSON", `"maxRunning" 7`},
 		{"/owners/acme", "/owners/acme", url.Values{"policy": {`{"colour": "<b>"}`}, "seen": {"{}"}}, "colour",
 			`{"colour": "<b>"}`},
+		{"/owners/acme", "/owners/acme", url.Values{"policy": {`{"compilers": "none"}`}, "seen": {"{}"}},
+			`compilers is "none": it is full or baseline`, `{"compilers": "none"}`},
 		{"/owners/acme", "/owners/acme", url.Values{"policy": {`{"weight": 5}`}, "seen": {`{"weight": 9}`}},
 			"somebody has changed the policy", `{"weight": 5}`},
 		{edit, edit, url.Values{"body": {`{"a":"mine"}`}, "headers": {"no colon"}}, "each line is Name: value",

@@ -100,6 +100,8 @@ type ownerPage struct {
 	Text    string // of the editor: the policy, or what the person wrote when that was refused
 	Workers control.FoundWorkers
 	Dead    control.LetterCounts
+	// Compilers are those that the fleet has for all owners. "" = all.
+	Compilers workers.Compilers
 }
 
 func showOwner(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
@@ -121,6 +123,13 @@ func showOwner(ctx context.Context, fleet *control.Client, in inputs) (*page, er
 	if p.Dead, err = control.Ask(ctx, fleet, control.DeadCounts,
 		control.CountLetters{Owner: p.Owner, Limit: 20}); err != nil {
 		return nil, err
+	}
+	settings, err := control.Ask(ctx, fleet, control.GetSettings, control.None{})
+	if err != nil {
+		return nil, err
+	}
+	if settings.Compilers.OrDefault() != workers.CompilersFull {
+		p.Compilers = settings.Compilers
 	}
 	return &page{view: "owner", title: p.Owner, place: "owners", data: p}, nil
 }

@@ -15,7 +15,7 @@ var (
 	}
 	GetSettings = Endpoint[None, Settings]{
 		Name:    "settings",
-		Doc:     "Returns the settings of the fleet that a deploy needs.",
+		Doc:     "Returns the settings of the fleet that bound workers.",
 		Process: true,
 		handle:  (*Server).settings,
 	}

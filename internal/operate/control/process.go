@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 // fromProcess is the answer of one process, which also names the others that it knows, and the last ones that left.
@@ -77,13 +79,15 @@ func askEach[A fromProcess](ctx context.Context, c *Client, endpoint string, req
 	}
 }
 
-// Settings are the part of the configuration that a deploy needs. All processes of a fleet have the same.
+// Settings are the part of the configuration that bounds workers. All processes of a fleet have the same.
 type Settings struct {
 	AllowPrivateAddresses []string `json:"allowPrivateAddresses"`
+	// Compilers are those of V8 in the process. "" = an earlier release, which has all.
+	Compilers workers.Compilers `json:"compilers,omitempty"`
 }
 
 func (s *Server) settings(context.Context, None) (Settings, error) {
-	return Settings{append([]string{}, s.cfg.AllowPrivateAddresses...)}, nil
+	return Settings{append([]string{}, s.cfg.AllowPrivateAddresses...), s.cfg.Compilers}, nil
 }
 
 // Member is a process of the fleet.

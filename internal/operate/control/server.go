@@ -85,6 +85,7 @@ type Config struct {
 	ReplyPrefixes []string
 
 	AllowPrivateAddresses []string // may be empty
+	Compilers             workers.Compilers
 	DrainTimeout          time.Duration
 
 	Workers  *deploy.Store

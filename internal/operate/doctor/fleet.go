@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,6 +82,8 @@ type processStats struct {
 	Deploys *followed   `json:"deploys"`
 	// Settings are those that the process was started with.
 	Settings map[string]string `json:"settings"`
+	// Compilers are those of V8 in the process. "" = an earlier release, which has all.
+	Compilers string `json:"compilers"`
 }
 
 // processes asks the processes of the fleet for their versions, states and clocks.
@@ -90,7 +94,7 @@ func (p *checker) processes(ctx context.Context, all []found) {
 		p.warn("processes", "", "the fleet cannot be asked: %v", err)
 		return
 	}
-	versions := map[string]int{}
+	versions, compilers := map[string]int{}, map[string]int{}
 	n, notReady, vanished := 0, 0, 0
 	var secrets secretsFound
 	deploys := deploysFound{newest: storedDeploys(all)}
@@ -102,6 +106,7 @@ func (p *checker) processes(ctx context.Context, all []found) {
 		n++
 		versions[cmp.Or(s.Metadata["version"], s.Version)]++
 		data := p.process(&s, asked)
+		compilers[cmp.Or(data.Compilers, allCompilers)]++
 		if data.Consumer != nil && !data.Consumer.Ready {
 			notReady++
 		}
@@ -128,6 +133,21 @@ func (p *checker) processes(ctx context.Context, all []found) {
 	if len(versions) > 1 || p.Version != "" && versions[p.Version] == 0 {
 		p.warn("versions", "let all run the same, once a rolling restart is over", "the processes run %s; this is %s", counts(versions),
 			p.Version)
+	}
+	p.compilers(compilers)
+}
+
+// allCompilers is PINWHEEL_COMPILERS of a process that has all of V8's.
+const allCompilers = "full"
+
+// compilers says which compilers of V8 the processes have, unless all have all.
+func (p *checker) compilers(by map[string]int) {
+	switch {
+	case len(by) > 1:
+		p.warn("compilers", "set PINWHEEL_COMPILERS for all alike, once a rolling restart is over",
+			"workers get other compilers of V8 in some processes: %s", counts(by))
+	case by[allCompilers] == 0:
+		p.ok("compilers", "owners get no more compilers of V8 than PINWHEEL_COMPILERS allows: %s", counts(by))
 	}
 }
 
@@ -183,8 +203,8 @@ func (p *checker) settings(node string, of map[string]string, all []found) {
 
 func counts(m map[string]int) string {
 	var list []string
-	for name, n := range m {
-		list = append(list, fmt.Sprintf("%d × %s", n, name))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, fmt.Sprintf("%d × %s", m[name], name))
 	}
 	return strings.Join(list, ", ")
 }

@@ -113,6 +113,7 @@ func (p *Process) openControl(ctx context.Context, drain func()) (*control.Serve
 		Prefix: p.cfg.Prefix, Node: nodeName(), Build: config.Version(), Token: p.cfg.ControlToken,
 		ByPermissions: p.cfg.Control == config.ControlByPermissions,
 		ReplyPrefixes: p.cfg.ReplyPrefixes, AllowPrivateAddresses: p.cfg.AllowPrivateAddresses,
+		Compilers:    workers.Compilers(p.cfg.Compilers),
 		DrainTimeout: p.cfg.DrainTimeout, Process: controlled{p, drain}, Log: p.log, Metrics: p.registry,
 		Workers: p.deployed.store, Policies: p.policies.bucket, Secrets: p.secrets.bucket, Audit: p.audit,
 		Bindings: p.rooms.host.Bindings, Identities: p.secrets.values.ids,

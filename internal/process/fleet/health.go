@@ -10,6 +10,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -24,7 +25,9 @@ type ProcessStats struct {
 	Deploys  deploy.Seen `json:"deploys"`
 	// Settings are those that the process was started with, by variable. It works with those that the fleet has.
 	Settings map[string]string `json:"settings,omitempty"`
-	Now      time.Time         `json:"now,omitzero"` // the process's clock
+	// Compilers are those of V8 in this process.
+	Compilers workers.Compilers `json:"compilers"`
+	Now       time.Time         `json:"now,omitzero"` // the process's clock
 }
 
 type dispatchStats struct {
@@ -43,6 +46,7 @@ func (s *ProcessStats) add(o ProcessStats) {
 	s.Dispatch.Draining = s.Dispatch.Draining || o.Dispatch.Draining
 	s.Vanished = max(s.Vanished, o.Vanished)
 	s.Secrets.add(o.Secrets)
+	s.Compilers = cmp.Or(s.Compilers, o.Compilers) // children of one supervisor have the same
 	c := &s.Consumer
 	c.Window += o.Consumer.Window
 	c.Held += o.Consumer.Held
@@ -65,8 +69,8 @@ func (p *Process) Stats() ProcessStats {
 		Vanished: p.deployed.watcher.Vanished(),
 		Secrets:  p.secrets.gate.stats(),
 		Deploys:  p.deployed.watcher.Seen(),
-		Settings: p.settings,
-		Now:      time.Now(),
+		Settings: p.settings, Compilers: workers.Compilers(p.cfg.Compilers),
+		Now: time.Now(),
 	}
 }
 
