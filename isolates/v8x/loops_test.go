@@ -36,12 +36,15 @@ var knownLoops = []string{
 
 // A compiler may remove the check for termination from a loop. Then nothing can end it, and its thread burns for ever.
 // So the loops run in processes that can be killed.
-func TestLoopsEnd(t *testing.T) { testLoops(t, false) }
+func TestLoopsEnd(t *testing.T) { testLoops(t, AllCompilers, false) }
 
-// The same is so where V8 does not optimize.
-func TestLoopsEndInBaseline(t *testing.T) { testLoops(t, true) }
+// The same is so in isolates whose code V8 does not optimize.
+func TestLoopsEndInBaseline(t *testing.T) { testLoops(t, AllCompilers, true) }
 
-func testLoops(t *testing.T, baseline bool) {
+// The same is so in processes that compile nothing.
+func TestLoopsEndInterpreted(t *testing.T) { testLoops(t, Interpreter, false) }
+
+func testLoops(t *testing.T, with Compilers, baseline bool) {
 	t.Helper()
 	// of a child; it runs each loop whose number is its share modulo shares
 	const seedOf, shareOf = "V8X_LOOPS_SEED", "V8X_LOOPS_SHARE"
@@ -51,7 +54,8 @@ func testLoops(t *testing.T, baseline bool) {
 		require.NoError(t, err)
 		share, err := strconv.Atoi(os.Getenv(shareOf))
 		require.NoError(t, err)
-		require.NoError(t, start())
+		require.NoError(t, Start(with))
+		require.NoError(t, Snapshot(testFiles, nil))
 		for i, s := range chosenLoops(seed) {
 			if i%shares != share {
 				continue
