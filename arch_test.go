@@ -320,7 +320,7 @@ var house = map[string]room{
 	// Connects the rooms of an event.
 	"internal/process/fleet": {
 		rooms: []string{"events/workers", "events/workers/catalog",
-			"consumer", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates",
+			"consumer", "consumer/jsapi", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates",
 			"internal/process/admin",
 			"internal/http/assetserver", "internal/env/assetstore", "internal/operate/audit",
 			"internal/env/bindings", "internal/http/certificates",

@@ -130,6 +130,7 @@ func (o *owner) held() int { return o.queue.n + o.waiting + o.extra }
 // places are those of an owner, and the attempts that take them. d.mu must be held for all methods.
 type places struct {
 	maxRunning int
+	fleet      int // how many may run in all processes together; 0 = no limit
 	running    int
 	calling    int // of running, how many wait for service calls
 	away       int // of running, how many run beside their threads

@@ -44,6 +44,7 @@ func (l *ownerLimit) overstays(owner string, is bool) {
 func (l *ownerLimit) apply(o *owner) {
 	p := l.cfg.Catalog.Policy(o.name)
 	o.account.setWeight(p.Weight)
+	o.places.fleet = p.FleetMaxRunning
 	o.places.maxRunning = l.share(p.MaxRunning, l.cfg.OwnerMaxRunning, p.FleetMaxRunning)
 	o.overflow.maxQueued = l.share(p.MaxQueued, l.cfg.OwnerMaxQueued, p.FleetMaxQueued)
 }

@@ -142,6 +142,10 @@ func TestFleetWideLimits(t *testing.T) {
 		require.Equal(t, []int{c.running, c.queued}, []int{o.maxRunning, o.maxQueued})
 		l.take()
 	}
+	setPolicy(d, "o", workers.Policy{FleetMaxRunning: 12})
+	require.Equal(t, []LimitStats{{"o", "", 12, d.owners["o"].held(), 6}}, d.Figures().Limited(9), "of the fleet")
+	setPolicy(d, "o", workers.Policy{MaxRunning: 7})
+	require.Empty(t, d.Figures().Limited(9))
 	setPolicy(d, "o", workers.Policy{FleetMaxRunning: 1000, MaxRunning: 7})
 	require.Equal(t, 7, d.owners["o"].maxRunning)
 

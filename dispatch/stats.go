@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"cmp"
+	"slices"
 	"sort"
 	"time"
 
@@ -192,6 +193,36 @@ func (f Figures) BusyOwners() []OwnerStats {
 		return list[i].Owner < list[j].Owner
 	})
 	return list
+}
+
+// LimitStats is an owner, or one of its workers, of which no more than Limit may run in all processes together.
+type LimitStats struct {
+	Owner, Worker string // Worker is "" for the limit of an owner
+	Limit         int
+	Queued        int // events that wait here
+	Running       int // attempts here that count for the limit
+}
+
+// Limited lists the owners and workers that have a limit of the whole fleet and events here, at most so many. The one
+// with the most waiting events is first.
+func (f Figures) Limited(most int) []LimitStats {
+	var list []LimitStats
+	f.d.mu.Lock()
+	for _, o := range f.d.owners {
+		if running := o.running - o.calling; o.places.fleet > 0 && (o.held() > 0 || running > 0) {
+			list = append(list, LimitStats{o.name, "", o.places.fleet, o.held(), running})
+		}
+	}
+	for r := range f.d.gates.workers.limited {
+		if !r.empty() {
+			list = append(list, LimitStats{r.owner.name, r.name, r.limit, r.queued + r.waiting.n, r.running})
+		}
+	}
+	f.d.mu.Unlock()
+	slices.SortFunc(list, func(a, b LimitStats) int {
+		return cmp.Or(cmp.Compare(b.Queued, a.Queued), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Worker, b.Worker))
+	})
+	return list[:min(most, len(list))]
 }
 
 func (o *owner) stats() OwnerStats {

@@ -363,3 +363,20 @@ func TestInsertByAge(t *testing.T) {
 	}
 	require.Equal(t, "1000", q.front().event.ID)
 }
+
+// What a limit holds back here is what waits of the worker, wherever: those with most of it first.
+func TestLimitsOfWorkersAreListed(t *testing.T) {
+	d, _ := newDispatcher(t, Config{Threads: 1, OwnerMaxRunning: 20})
+	d.Install(limitedTo(2, "o", "some"))
+	d.Install(limitedTo(1, "p", "many"))
+	d.Install(limitedTo(3, "q", "none"))
+	d.Install(workers.Only(worker("o", "free")))
+	d.Submit(tasks("o", "some", 5))
+	d.Submit(tasks("p", "many", 9))
+	d.Submit(tasks("o", "free", 20))
+	require.Equal(t, []LimitStats{{"p", "many", 1, 9, 0}, {"o", "some", 2, 5, 0}}, d.Figures().Limited(9))
+	running, _ := starts(d, 0)
+	require.Equal(t, []LimitStats{{"p", "many", 1, 8, 1}, {"o", "some", 2, 3, 2}}, d.Figures().Limited(9))
+	require.Len(t, d.Figures().Limited(1), 1)
+	ends(d, 0, running...)
+}

@@ -31,6 +31,10 @@ type Flow struct {
 	// Owners are those with events here, at most MaxFlowOwners. Those with the most waiting events come first.
 	Owners []OwnerFlow `json:"owners"`
 
+	// Limits are the owners and workers that have a limit of the whole fleet and events here, at most MaxFlowLimits. Those
+	// with the most waiting events come first. Earlier releases do not tell them.
+	Limits []LimitFlow `json:"limits,omitempty"`
+
 	// Workers are those that have run here, at most MaxFlowWorkers: those that ran most in the last minutes. Earlier
 	// releases do not tell them.
 	Workers []WorkerFlow `json:"workers,omitempty"`
@@ -48,6 +52,18 @@ type OwnerFlow struct {
 	Running int    `json:"running"`
 	Parking bool   `json:"parking,omitempty"` // its further events are parked
 }
+
+// LimitFlow is an owner, or a worker, of which at most Limit may run in all processes together.
+type LimitFlow struct {
+	Owner   string `json:"owner"`
+	Worker  string `json:"worker,omitempty"` // "" = the limit of the owner
+	Limit   int    `json:"limit"`
+	Queued  int    `json:"queued"`
+	Running int    `json:"running"` // attempts that count for the limit
+}
+
+// MaxFlowLimits is how many limits a Flow has at most.
+const MaxFlowLimits = 20
 
 // WorkerFlow is what a worker has done in a process since it was installed there.
 type WorkerFlow struct {

@@ -23,6 +23,7 @@ const (
 type Scale struct {
 	Wanted        int     `json:"wanted"`        // processes, 1 to MaxWanted
 	Waiting       uint64  `json:"waiting"`       // events that wait for a thread: in all lanes, parked, and in processes
+	Limited       uint64  `json:"limited"`       // of these, events that limits of the fleet hold back however many processes there are
 	OldestSeconds float64 `json:"oldestSeconds"` // since the oldest event that has not ended was stored; 0 = there is none
 	Busy          float64 `json:"busy"`          // the mean of all processes' control.Flow.Busy, 0 to 1
 	Processes     int     `json:"processes"`     // that take events, and those that were heard of lately and do not answer
@@ -49,9 +50,9 @@ func ScaleOf(now Snapshot, target int) (s Scale, err error) {
 	if len(now.Flows) == 0 {
 		return s, errors.New("no process says what it does")
 	}
-	held, queued, busy := 0, 0, 0.0
+	held, queued, retrying, busy := 0, 0, 0, 0.0
 	for _, p := range now.Flows {
-		held, queued = held+p.Held, queued+p.Queued
+		held, queued, retrying = held+p.Held, queued+p.Queued, retrying+p.Waiting
 		if p.Draining {
 			continue
 		}
@@ -66,6 +67,7 @@ func ScaleOf(now Snapshot, target int) (s Scale, err error) {
 	busy += busyTarget * float64(len(now.Missing))
 	// What a process holds is queued, runs, or waits for its next attempt, which more processes do not hasten.
 	s.Waiting = stored - min(stored, uint64(max(0, held))) + uint64(max(0, queued))
+	s.Limited = min(s.Waiting, heldBack(now.Limits, retrying))
 	if s.Processes > 0 {
 		s.Busy = math.Round(busy/float64(s.Processes)*1000) / 1000
 	}
@@ -74,9 +76,10 @@ func ScaleOf(now Snapshot, target int) (s Scale, err error) {
 }
 
 // wanted is as many processes as have the work that is done now at busyTarget, or as many as may have so many events
-// waiting, whichever is more. It never falls when more events wait.
+// waiting, whichever is more. It never falls when more events wait. Events that no further process would start want
+// none.
 func wanted(s Scale, target int) int {
 	busy := s.Busy * float64(s.Processes) / busyTarget
-	waiting := float64(s.Waiting) / float64(target)
+	waiting := float64(s.Waiting-s.Limited) / float64(target)
 	return int(min(MaxWanted, max(1, math.Ceil(busy-1e-9), math.Ceil(waiting))))
 }

@@ -69,7 +69,7 @@ func TestScaleCountsEachEventOnce(t *testing.T) {
 	require.Equal(t, flow.Scale{Wanted: 6, Waiting: 1000 + 50 - 55 + 55, OldestSeconds: 90, Busy: 0.75, Processes: 2}, got)
 	text, err := json.Marshal(got)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"wanted":6,"waiting":1050,"oldestSeconds":90,"busy":0.75,"processes":2}`, string(text))
+	require.JSONEq(t, `{"wanted":6,"waiting":1050,"limited":0,"oldestSeconds":90,"busy":0.75,"processes":2}`, string(text))
 
 	s = loaded(3, 0, 0.5)
 	s.Flows[0].Held = 7 // it has settled some since the stream was asked

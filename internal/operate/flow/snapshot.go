@@ -17,6 +17,7 @@ type Snapshot struct {
 	Flows   []control.Flow
 	Missing []control.Member // processes that another one knows, and that did not answer
 	Stored  control.FleetStats
+	Limits  []Limit // what a fleet has of owners and workers that have a limit of the whole fleet
 }
 
 // ErrNoFleet is the error when no process answers.

@@ -97,12 +97,26 @@ func answerHealth(check func(context.Context) error) http.HandlerFunc {
 	}
 }
 
-// maxTarget is the most that the parameter target of /scale may be.
-const maxTarget = 1_000_000
+const (
+	// maxTarget is the most that the parameter target of /scale may be.
+	maxTarget = 1_000_000
+	// maxScale is how many requests for /scale may wait at once. They share one answer, which can take seconds.
+	maxScale = 64
+)
 
 // answerScale answers 200 with JSON, 503 with the reason, or 400 when the parameter target is wrong.
 func answerScale(scale func(ctx context.Context, target int) (any, error)) http.HandlerFunc {
+	places := make(chan struct{}, maxScale)
 	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		default:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, fmt.Sprintf("%d requests wait for the fleet's counts: ask again later", maxScale),
+				http.StatusServiceUnavailable)
+			return
+		}
 		target := 0
 		if query := r.URL.Query(); query.Has("target") {
 			n, err := strconv.Atoi(query.Get("target"))

@@ -195,3 +195,49 @@ func TestOpen(t *testing.T) {
 	_, err = admin.Open(l.Addr().String(), newSource(), false)
 	require.ErrorContains(t, err, "PINWHEEL_ADMIN_ADDR is")
 }
+
+// slow is a source whose fleet takes its time to answer.
+type slow struct {
+	*source
+	asked  chan struct{}
+	answer chan struct{}
+}
+
+func (s slow) Scale(context.Context, int) (any, error) {
+	s.asked <- struct{}{}
+	<-s.answer
+	return 1, nil
+}
+
+// While a fleet does not answer, no more requests wait for it than a bound says.
+func TestFewRequestsWaitForTheFleet(t *testing.T) {
+	t.Parallel()
+	s := slow{newSource(), make(chan struct{}), make(chan struct{})}
+	a := serve(t, s, false)
+	const most = 64
+	statuses := make(chan int, most)
+	for range most {
+		go func() { // it ends when the fleet answers
+			answer, err := http.Get("http://" + a.Addr() + "/scale")
+			if err != nil {
+				statuses <- 0
+				return
+			}
+			_ = answer.Body.Close()
+			statuses <- answer.StatusCode
+		}()
+		<-s.asked
+	}
+	for range 3 {
+		status, _, body := get(t, a, http.MethodGet, "/scale")
+		require.Equal(t, http.StatusServiceUnavailable, status)
+		require.Equal(t, "64 requests wait for the fleet's counts: ask again later\n", body)
+	}
+	close(s.answer)
+	for range most {
+		require.Equal(t, http.StatusOK, <-statuses)
+	}
+	go func() { <-s.asked }()
+	status, _, _ := get(t, a, http.MethodGet, "/scale")
+	require.Equal(t, http.StatusOK, status, "there is room again")
+}

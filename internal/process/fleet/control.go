@@ -43,6 +43,9 @@ func (c controlled) Flow() control.Flow {
 		f.Owners = append(f.Owners, control.OwnerFlow{Owner: o.Owner, Queued: o.Queued, Running: o.Running,
 			Parking: o.Parking})
 	}
+	for _, l := range figures.Limited(control.MaxFlowLimits) {
+		f.Limits = append(f.Limits, control.LimitFlow(l))
+	}
 	f.Workers = workerFlows(figures.BusyWorkers("", "", control.MaxFlowWorkers).Workers)
 	return f
 }

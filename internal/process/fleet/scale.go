@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/dispatch"
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/flow"
 )
@@ -175,8 +178,30 @@ func countsOf(p *Process, server *control.Server) func(context.Context) (flow.Sn
 		if s.Flows, s.Missing, err = client.Flows(ctx); err != nil {
 			return s, fmt.Errorf("ask the processes: %w", err)
 		}
+		s.Limits = flow.ReachedLimits(s.Flows)
+		for i := range s.Limits {
+			if s.Limits[i].Stored, err = storedOf(ctx, p, s.Limits[i].Owner, s.Limits[i].Worker); err != nil {
+				return s, fmt.Errorf("ask what is stored of %s: %w", s.Limits[i].Owner, err)
+			}
+		}
 		return s, nil
 	}
+}
+
+// storedOf counts the events of an owner, or of one of its workers, in all lanes and parked.
+func storedOf(ctx context.Context, p *Process, owner, worker string) (uint64, error) {
+	sum, prefix := 0, events.Subjects(p.cfg.Prefix)
+	for stream, filter := range map[string]string{
+		events.StreamEvents: prefix.StoredFor(owner, cmp.Or(worker, "*")),
+		events.StreamParked: prefix.ParkedFor(owner, cmp.Or(worker, "*")),
+	} {
+		n, err := jsapi.CountMessages(ctx, p.link.nc, stream, filter, 0)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return uint64(sum), nil
 }
 
 // Scale returns what a child says: each knows the whole fleet.

@@ -25,6 +25,7 @@ type scaled struct {
 	*testFleet
 	processes []*fleettest.Process
 	env       []string
+	source    string // of the worker that waits at the gate
 
 	inbox string
 	mu    sync.Mutex
@@ -43,11 +44,11 @@ const (
 
 // scaleAnswer is the answer of GET /scale.
 type scaleAnswer struct {
-	Wanted, Waiting, Processes int
-	OldestSeconds, Busy        float64
+	Wanted, Waiting, Limited, Processes int
+	OldestSeconds, Busy                 float64
 }
 
-func newScaled(t *testing.T, gate func()) *scaled {
+func newScaled(t *testing.T, gate func(), env ...string) *scaled {
 	s := &scaled{testFleet: &testFleet{t: t}, runs: map[string]int{}, ended: map[string]int{}}
 	work := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		s.count(s.runs, strings.TrimPrefix(r.URL.Path, "/"))
@@ -59,15 +60,17 @@ func newScaled(t *testing.T, gate func()) *scaled {
 		"PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1", "PINWHEEL_ADMIN_ADDR=127.0.0.1:0",
 		fmt.Sprint("PINWHEEL_SLOTS=", slots), fmt.Sprint("PINWHEEL_OWNER_MAX_RUNNING=", slots),
 		fmt.Sprint("PINWHEEL_WINDOW=", window)}
+	s.env = append(s.env, env...)
 	for range fewest {
 		s.processes = append(s.processes, fleettest.Serve(t, srv.URL(), s.env...))
 	}
 	s.connect(srv.URL())
-	s.deploy("acme", "w", fmt.Sprintf(`export default { async fetch(request) {
+	s.source = fmt.Sprintf(`export default { async fetch(request) {
 		const number = await request.text();
 		await (await fetch("%s/" + number)).text();
 		return new Response(number);
-	} }`, work.URL), `{"limits": {"cpuMs": 60000, "wallMs": 900000}}`)
+	} }`, work.URL)
+	s.deploy("acme", "w", s.source, `{"limits": {"cpuMs": 60000, "wallMs": 900000}}`)
 	s.inbox = s.nc.NewInbox()
 	_, err := s.nc.Subscribe(s.inbox, func(m *nats.Msg) {
 		r, err := events.DecodeReply(events.Header(m.Header), m.Data)
@@ -95,9 +98,11 @@ func (s *scaled) counted(in map[string]int) int {
 }
 
 // publish publishes the next event.
-func (s *scaled) publish() error {
+func (s *scaled) publish() error { return s.publishTo("acme", "w") }
+
+func (s *scaled) publishTo(owner, worker string) error {
 	s.sent++
-	m := nats.NewMsg(events.Subjects(events.DefaultPrefix).Event(events.Fetch, "acme", "w"))
+	m := nats.NewMsg(events.Subjects(events.DefaultPrefix).Event(events.Fetch, owner, worker))
 	m.Data = fmt.Append(nil, s.sent)
 	m.Header.Set(events.HeaderReplyTo, s.inbox)
 	_, err := s.js.PublishMsg(s.t.Context(), m)
