@@ -311,6 +311,29 @@ func TestReadmeIsTrue(t *testing.T) {
 	require.Contains(t, screen, "```js\n"+read(t, "examples/hello.js")+"```\n", "README.md shows examples/hello.js as it is")
 }
 
+// The figures of the first table of README.md are measured ones, and the commands beside them exist.
+func TestReadmeShowsWhatWasMeasured(t *testing.T) {
+	screen, _, _ := strings.Cut(read(t, "README.md"), "\n## ")
+	performance, made := read(t, "docs/development/performance.md"), read(t, "Makefile")
+	listed := rows(screen, 3)[1:]
+	require.Len(t, listed, 4)
+	for _, row := range listed {
+		command := strings.Trim(row[2], "`")
+		target, built := strings.CutPrefix(command, "make ")
+		scenario, load := strings.CutPrefix(command, "go run ./loadtest --scenario ")
+		require.True(t, built || load, command)
+		if built {
+			require.Contains(t, made, "\n"+target+":", command)
+			continue
+		}
+		measured := regexp.MustCompile("(?m)^.*(?:\\| " + scenario + " saturation one \\||`" + scenario + "`).*$")
+		lines := strings.Join(measured.FindAllString(performance, -1), "\n")
+		for _, figure := range regexp.MustCompile(`\d+\.\d|\d{3,}`).FindAllString(row[1], -1) {
+			require.Contains(t, lines, figure, row[1])
+		}
+	}
+}
+
 // The command accepts the command lines in the pages. --help stops them after the flags are parsed.
 func TestCommandLinesAreUnderstood(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^(?:[A-Z_]+=\S+ )*(?:pinwheel|go run \.) (.+)$`)
