@@ -23,21 +23,23 @@ const imageArchive = "pinwheel-image.tar"
 // writeImage writes the image of all architectures, and what is in each.
 func (s source) writeImage(ctx context.Context, builds []*build, work, out string) (made []string, err error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, b := range builds {
-		debs, err := fetchDebs(ctx, b.arch, filepath.Join(work, "root-"+b.arch))
-		if err != nil {
-			return nil, err
+	images, debs := make([]v1.Image, len(builds)), make([][]deb, len(builds))
+	if err := atOnce(len(builds), func(i int) (err error) {
+		if debs[i], err = fetchDebs(ctx, builds[i].arch, filepath.Join(work, "root-"+builds[i].arch)); err != nil {
+			return err
 		}
-		img, err := s.image(b, debs)
-		if err != nil {
-			return nil, err
-		}
+		images[i], err = s.image(builds[i], debs[i])
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	for i, b := range builds {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add:        img,
+			Add:        images[i],
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: b.arch}},
 		})
 		list := "pinwheel-image-" + b.arch + ".cdx.json"
-		if err := s.writeSBOM(filepath.Join(out, list), b, debs); err != nil {
+		if err := s.writeSBOM(filepath.Join(out, list), b, debs[i]); err != nil {
 			return nil, err
 		}
 		made = append(made, list)

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -74,24 +76,34 @@ func run(ctx context.Context, commit, out string, archs []string) error {
 // compileAll compiles for each architecture. The build of the machine that this runs on is the first: it writes the
 // manual pages. If archs does not have it, it is marked as not wanted.
 func (s source) compileAll(ctx context.Context, archs []string, work string) ([]*build, error) {
-	all := archs
-	if !slices.Contains(archs, runtime.GOARCH) {
-		all = append([]string{runtime.GOARCH}, archs...)
+	all := []string{runtime.GOARCH}
+	for _, arch := range archs {
+		if arch != runtime.GOARCH {
+			all = append(all, arch)
+		}
 	}
-	var builds []*build
-	for _, arch := range all {
-		b, err := s.compile(ctx, arch, filepath.Join(work, arch))
+	builds := make([]*build, len(all))
+	err := atOnce(len(all), func(i int) error { // linkers take one processor each
+		b, err := s.compile(ctx, all[i], filepath.Join(work, all[i]))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		b.wanted = slices.Contains(archs, arch)
-		if arch == runtime.GOARCH {
-			builds = append([]*build{b}, builds...)
-		} else {
-			builds = append(builds, b)
-		}
+		b.wanted = slices.Contains(archs, all[i])
+		builds[i] = b
+		return nil
+	})
+	return builds, err
+}
+
+// atOnce calls f with each number below n, all at once. It returns when all have ended.
+func atOnce(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = f(i) })
 	}
-	return builds, nil
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // pack writes archives, packages, lists and the image. It returns the names of the files in out.
@@ -100,29 +112,30 @@ func (s source) pack(ctx context.Context, builds []*build, work, out string) (ma
 	if err != nil {
 		return nil, err
 	}
-	var wanted []*build
-	for _, b := range builds {
-		if !b.wanted {
-			continue
-		}
-		wanted = append(wanted, b)
-		if b.notices, err = s.notices(ctx, b); err != nil {
-			return nil, err
-		}
-		stem := filepath.Join(out, "pinwheel-linux-"+b.arch)
-		if err := s.writeArchive(stem+".tar.gz", b, pages); err != nil {
-			return nil, err
-		}
-		if err := s.writePackages(stem, b, pages, filepath.Join(work, "packages-"+b.arch)); err != nil {
-			return nil, err
-		}
-		if err := s.writeSBOM(stem+".cdx.json", b, nil); err != nil {
-			return nil, err
-		}
+	wanted := slices.DeleteFunc(slices.Clone(builds), func(b *build) bool { return !b.wanted })
+	if err := atOnce(len(wanted), func(i int) error { return s.packOne(ctx, wanted[i], pages, work, out) }); err != nil {
+		return nil, err
+	}
+	for _, b := range wanted {
 		for _, ext := range []string{".tar.gz", ".deb", ".rpm", ".cdx.json"} {
-			made = append(made, filepath.Base(stem)+ext)
+			made = append(made, "pinwheel-linux-"+b.arch+ext)
 		}
 	}
 	files, err := s.writeImage(ctx, wanted, work, out)
 	return append(made, files...), err
+}
+
+// packOne writes the files for one architecture, and notes its notices.
+func (s source) packOne(ctx context.Context, b *build, pages []page, work, out string) (err error) {
+	if b.notices, err = s.notices(ctx, b); err != nil {
+		return err
+	}
+	stem := filepath.Join(out, "pinwheel-linux-"+b.arch)
+	if err := s.writeArchive(stem+".tar.gz", b, pages); err != nil {
+		return err
+	}
+	if err := s.writePackages(stem, b, pages, filepath.Join(work, "packages-"+b.arch)); err != nil {
+		return err
+	}
+	return s.writeSBOM(stem+".cdx.json", b, nil)
 }
