@@ -215,6 +215,17 @@ func TestScaledObject(t *testing.T) {
 	require.EqualValues(t, 20, *scaled.Spec.MaxReplicaCount)
 	require.EqualValues(t, 3, scaled.Spec.Fallback.Replicas)
 	require.NoError(t, kedav1alpha1.CheckFallbackValid(scaled))
+	// HPA makes as many pods as the value divided by the target, rounded up, however many there are: "processes: 0" is one
+	// process without a supervisor.
+	for processes, target := range map[int]string{0: "1", 1: "1", 3: "3"} {
+		all := values(t, read(t, ".ci/kube/testdata/keda.yaml"))
+		all["processes"] = processes
+		text, err := render("prod", all)
+		require.NoError(t, err)
+		other, err := decode(text)
+		require.NoError(t, err)
+		require.Equal(t, target, one[*kedav1alpha1.ScaledObject](t, other).Spec.Triggers[0].Metadata["targetValue"])
+	}
 	d := one[*appsv1.Deployment](t, list)
 	require.Equal(t, d.Name, scaled.Spec.ScaleTargetRef.Name)
 	require.Nil(t, d.Spec.Replicas, "who scales sets it")
