@@ -147,6 +147,8 @@ func TestScaleUpAndDown(t *testing.T) {
 	t.Parallel()
 	open := make(chan struct{})
 	s := newScaled(t, func() { <-open })
+	letGo := sync.OnceFunc(func() { close(open) })
+	t.Cleanup(letGo) // also when the test fails: events that run hold up the end
 	s.await("idle", func(now scaleAnswer) bool { return now.Waiting == 0 && now.OldestSeconds == 0 })
 	for range backlog {
 		require.NoError(t, s.publish())
@@ -157,7 +159,7 @@ func TestScaleUpAndDown(t *testing.T) {
 	s.to(most)
 	all := func() bool { return s.counted(s.runs) == slots*most }
 	require.Eventually(t, all, patience, 5*time.Millisecond, "all take part")
-	close(open)
+	letGo()
 	require.Eventually(t, func() bool { return s.counted(s.ended) == backlog }, 2*patience, 5*time.Millisecond)
 
 	stop, stopped := make(chan struct{}), make(chan struct{})
