@@ -95,15 +95,20 @@ func generatedTable(t *testing.T, page, name string, head []string, body [][]str
 func TestReferenceConfiguration(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("\n| variable | default | meaning | allowed |\n|---|---|---|---|\n")
+	var files []string
 	for _, v := range config.Variables() {
 		fallback := "empty"
 		if v.Default != "" {
 			fallback = "`" + v.Default + "`"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", v.Name, fallback, v.Meaning, v.Allowed)
+		if v.File != "" {
+			files = append(files, "- `"+v.File+"`")
+		}
 	}
 	b.WriteString("\n")
 	generated(t, "docs/reference/configuration.md", "configuration", b.String())
+	generated(t, "docs/reference/configuration.md", "secretfiles", "\n"+strings.Join(files, "\n")+"\n\n")
 }
 
 // descriptions is a Registerer that keeps what collectors say of their metrics.

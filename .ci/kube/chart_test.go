@@ -102,13 +102,14 @@ func TestChartPassesLint(t *testing.T) {
 	}
 }
 
-// env returns the variables of the container that have a value here.
+// env returns the variables of the container. What comes from elsewhere, such as a Secret, has the value "?": secrets
+// are files.
 func env(d *appsv1.Deployment) map[string]string {
 	all := map[string]string{}
 	for _, e := range d.Spec.Template.Spec.Containers[0].Env {
 		all[e.Name] = e.Value
 		if e.ValueFrom != nil {
-			all[e.Name] = "secret " + e.ValueFrom.SecretKeyRef.Name + "/" + e.ValueFrom.SecretKeyRef.Key
+			all[e.Name] = "?"
 		}
 	}
 	return all
@@ -128,19 +129,21 @@ func TestVariablesOfPods(t *testing.T) {
 			"PINWHEEL_REPLICAS":     "3", "PINWHEEL_NATS_CREDS": "/etc/pinwheel/secrets/nats.creds",
 			"PINWHEEL_NATS_CA": "/etc/pinwheel/nats-ca/ca.crt", "PINWHEEL_NATS_CERT": "/etc/pinwheel/nats-cert/tls.crt",
 			"PINWHEEL_NATS_KEY": "/etc/pinwheel/nats-cert/tls.key", "PINWHEEL_SECRETS_KEY": "/etc/pinwheel/secrets/age.key",
-			"PINWHEEL_CONTROL_TOKEN": "secret fleet/control-token", "PINWHEEL_HTTP_DOMAIN": "workers.example",
+			"PINWHEEL_CONTROL_TOKEN_FILE": "/etc/pinwheel/secrets/control-token", "PINWHEEL_HTTP_DOMAIN": "workers.example",
 			"PINWHEEL_HTTP_TRUST": "10.0.0.0/8", "PINWHEEL_HTTP_CERT": "/etc/pinwheel/http/tls.crt",
 			"PINWHEEL_HTTP_KEY": "/etc/pinwheel/http/tls.key"},
 		"created": {"PINWHEEL_NATS_URL": "nats://bus:4222", "PINWHEEL_NATS_MONITOR": "http://bus-0.bus-headless:8222",
-			"PINWHEEL_NATS_USER":     "secret prod-pinwheel/nats-user",
-			"PINWHEEL_NATS_PASSWORD": "secret prod-pinwheel/nats-password",
-			"PINWHEEL_SECRETS_KEY":   "/etc/pinwheel/secrets/age.key",
-			"PINWHEEL_CONTROL_TOKEN": "secret prod-pinwheel/control-token",
-			"PINWHEEL_CONSOLE_TOKEN": "secret prod-pinwheel/console-token", "PINWHEEL_CONSOLE_ADDR": ":8424",
+			"PINWHEEL_NATS_USER_FILE":     "/etc/pinwheel/secrets/nats-user",
+			"PINWHEEL_NATS_PASSWORD_FILE": "/etc/pinwheel/secrets/nats-password",
+			"PINWHEEL_SECRETS_KEY":        "/etc/pinwheel/secrets/age.key",
+			"PINWHEEL_CONTROL_TOKEN_FILE": "/etc/pinwheel/secrets/control-token",
+			"PINWHEEL_CONSOLE_TOKEN_FILE": "/etc/pinwheel/secrets/console-token", "PINWHEEL_CONSOLE_ADDR": ":8424",
 			"PINWHEEL_CONSOLE_HOSTS": "console.example"},
 		"keda": {"PINWHEEL_NATS_URL": "nats://nats.example", "PINWHEEL_PROCESSES": "4"},
-		"named": {"PINWHEEL_NATS_URL": "nats://nats.example:4222", "PINWHEEL_NATS_TOKEN": "secret fleet/nats-token",
-			"PINWHEEL_CONTROL_TOKEN": "secret fleet/control-token", "PINWHEEL_THREADS": "8", "PINWHEEL_CONSOLE_ADDR": ":8424",
+		"named": {"PINWHEEL_NATS_URL": "nats://nats.example:4222",
+			"PINWHEEL_NATS_TOKEN_FILE":    "/etc/pinwheel/secrets/nats-token",
+			"PINWHEEL_CONTROL_TOKEN_FILE": "/etc/pinwheel/secrets/control-token",
+			"PINWHEEL_THREADS":            "8", "PINWHEEL_CONSOLE_ADDR": ":8424",
 			"PINWHEEL_REPLY_PREFIXES": "_INBOX.{owner}.", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.tracing:4318",
 			"GOGC": "200"},
 	} {
@@ -186,7 +189,11 @@ func TestSecretsAreOnlyInTheSecret(t *testing.T) {
 	}
 	for _, v := range one[*appsv1.Deployment](t, list).Spec.Template.Spec.Volumes {
 		if v.Secret != nil {
-			require.Equal(t, []corev1.KeyToPath{{Key: "age.key", Path: "age.key"}}, v.Secret.Items, "no more than it reads")
+			var want []corev1.KeyToPath
+			for _, key := range slices.Sorted(maps.Keys(secret.StringData)) {
+				want = append(want, corev1.KeyToPath{Key: key, Path: key})
+			}
+			require.Equal(t, want, v.Secret.Items, "no more than it reads")
 			require.EqualValues(t, 0o440, *v.Secret.DefaultMode)
 		}
 	}

@@ -130,7 +130,7 @@ func TestKustomizeBase(t *testing.T) {
 	list := build(t, kustomizeDir+"/base", nil)
 	require.NoError(t, fits(list, ""))
 	require.Len(t, list, 6)
-	require.Contains(t, env(one[*appsv1.Deployment](t, list)), "PINWHEEL_CONTROL_TOKEN")
+	require.Contains(t, env(one[*appsv1.Deployment](t, list)), "PINWHEEL_CONTROL_TOKEN_FILE")
 }
 
 // The overlay that docs/guides/kubernetes.md shows builds, and does what the page says.
@@ -148,7 +148,7 @@ func TestKustomizeOverlayOfTheGuide(t *testing.T) {
 	d, secret := one[*appsv1.Deployment](t, list), one[*corev1.Secret](t, list)
 	require.Equal(t, "nats://nats.nats.svc:4222", env(d)["PINWHEEL_NATS_URL"])
 	require.Equal(t, "_INBOX.{owner}.", env(d)["PINWHEEL_REPLY_PREFIXES"])
-	require.Equal(t, "secret "+secret.Name+"/nats-password", env(d)["PINWHEEL_NATS_PASSWORD"])
+	require.Equal(t, "/etc/pinwheel/secrets/nats-password", env(d)["PINWHEEL_NATS_PASSWORD_FILE"])
 	for _, v := range d.Spec.Template.Spec.Volumes {
 		if v.Secret != nil {
 			require.Equal(t, secret.Name, v.Secret.SecretName)

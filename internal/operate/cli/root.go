@@ -188,6 +188,9 @@ func newEnvironmentTopic() *cobra.Command {
 		if v.Default != "" {
 			fmt.Fprintf(&b, "    Default: %s\n", v.Default)
 		}
+		if v.File != "" {
+			fmt.Fprintf(&b, "    Or %s names a file with the value.\n", v.File)
+		}
 	}
 	return &cobra.Command{Use: "environment", Short: "The variables that configure Pinwheel", Long: b.String()}
 }

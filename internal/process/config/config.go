@@ -33,15 +33,15 @@ const ControlByPermissions = "permissions"
 // Config is the configuration of a process. Variables are declared only in this struct: the name of a variable follows
 // from the field's (NatsURL is PINWHEEL_NATS_URL), Variables returns its tags, and errors quote them.
 type Config struct {
-	NatsURL     string `split_words:"true" meaning:"URLs of the NATS servers. Empty: serve and dev embed a server, and other commands use the one on this machine at PINWHEEL_NATS_PORT" allowed:"URLs like nats://host:4222 with a comma between them, or empty"`
+	NatsURL     string `split_words:"true" secret:"true" meaning:"URLs of the NATS servers. Empty: serve and dev embed a server, and other commands use the one on this machine at PINWHEEL_NATS_PORT" allowed:"URLs like nats://host:4222 with a comma between them, or empty"`
 	NatsContext string `split_words:"true" meaning:"NATS context (of the nats command) to connect with, in place of PINWHEEL_NATS_URL" allowed:"the name of a context, and only when PINWHEEL_NATS_URL is empty"`
 	NatsCreds   string `split_words:"true" meaning:"Credentials file to connect with" allowed:"the path of a readable file, or empty"`
 	NatsPort    int    `split_words:"true" default:"4222" meaning:"Port of the embedded NATS, on loopback" allowed:"1 to 65535, or -1 for a free one"`
 	Data        string `split_words:"true" default:".pinwheel" meaning:"Directory for the data of the embedded NATS" allowed:"a path"`
 
-	NatsUser     string `split_words:"true" meaning:"User to connect as" allowed:"a name, and then no other credentials; or empty"`
-	NatsPassword string `split_words:"true" meaning:"Password of PINWHEEL_NATS_USER" allowed:"only beside PINWHEEL_NATS_USER"`
-	NatsToken    string `split_words:"true" meaning:"Token to connect with" allowed:"a token, and then no other credentials; or empty"`
+	NatsUser     string `split_words:"true" secret:"true" meaning:"User to connect as" allowed:"a name, and then no other credentials; or empty"`
+	NatsPassword string `split_words:"true" secret:"true" meaning:"Password of PINWHEEL_NATS_USER" allowed:"only beside PINWHEEL_NATS_USER"`
+	NatsToken    string `split_words:"true" secret:"true" meaning:"Token to connect with" allowed:"a token, and then no other credentials; or empty"`
 	NatsNkey     string `split_words:"true" meaning:"File with the nkey seed to connect with" allowed:"the path of a readable file, and then no other credentials; or empty"`
 	NatsCA       string `split_words:"true" meaning:"File with the certificates that sign that of the server, in PEM. The connection then uses TLS. Empty: those of the system" allowed:"the path of a readable file, or empty"`
 	NatsCert     string `split_words:"true" meaning:"File with the certificate to show to the server, in PEM" allowed:"the path of a readable file, beside PINWHEEL_NATS_KEY; or empty"`
@@ -52,10 +52,10 @@ type Config struct {
 	AdminAddr    string `split_words:"true" default:"127.0.0.1:8422" meaning:"Address for /healthz, /readyz, /metrics, /scale and /admin/pool. Empty: none" allowed:"host:port, or empty"`
 	Profiling    bool   `split_words:"true" default:"false" meaning:"Whether PINWHEEL_ADMIN_ADDR also serves Go profiles, at /debug/pprof/" allowed:"true or false"`
 	Control      string `split_words:"true" meaning:"Who may use the guarded control endpoints, which change something or show events. Empty: clients that have PINWHEEL_CONTROL_TOKEN. permissions: clients that NATS allows to publish to PINWHEEL_PREFIX.control" allowed:"permissions, and only when PINWHEEL_CONTROL_TOKEN is empty, or empty"`
-	ControlToken string `split_words:"true" meaning:"Token for these control endpoints. Empty: they are off, unless PINWHEEL_CONTROL says otherwise" allowed:"at least 16 printable characters without spaces, or empty"`
+	ControlToken string `split_words:"true" secret:"true" meaning:"Token for these control endpoints. Empty: they are off, unless PINWHEEL_CONTROL says otherwise" allowed:"at least 16 printable characters without spaces, or empty"`
 
 	ConsoleAddr     string `split_words:"true" meaning:"Address of the console, a web page for operators. Who sets it sets PINWHEEL_CONTROL_TOKEN or PINWHEEL_CONSOLE_TOKEN too. Empty: serve has none, and dev uses 127.0.0.1:8423" allowed:"host:port, or empty"`
-	ConsoleToken    string `split_words:"true" meaning:"Token with which people log in to the console to see. With PINWHEEL_CONTROL_TOKEN they act too. Empty: nobody only sees" allowed:"at least 16 printable characters without spaces, other than PINWHEEL_CONTROL_TOKEN, or empty"`
+	ConsoleToken    string `split_words:"true" secret:"true" meaning:"Token with which people log in to the console to see. With PINWHEEL_CONTROL_TOKEN they act too. Empty: nobody only sees" allowed:"at least 16 printable characters without spaces, other than PINWHEEL_CONTROL_TOKEN, or empty"`
 	ConsoleHosts    List   `split_words:"true" meaning:"Host names by which browsers reach the console, beside localhost and IP addresses" allowed:"host names in lower case with a comma between them, or empty"`
 	ConsoleTraceURL string `split_words:"true" meaning:"Address of a trace in a viewer of traces, with {trace} in place of its ID. The console links there. Empty: no links" allowed:"an http or https URL with {trace}, or empty"`
 
@@ -133,6 +133,9 @@ type Variable struct {
 	Default string // "" = empty
 	Meaning string
 	Allowed string
+	// File is the variable that names a file with the value; "" = there is none. Variables whose values are secrets have
+	// one.
+	File string
 }
 
 // Variables lists every variable that Pinwheel reads, in the order of Config.
@@ -144,6 +147,9 @@ func Variables() []Variable {
 		vs[i] = Variable{
 			Name: variableName(f.Name), Default: f.Tag.Get("default"), Meaning: f.Tag.Get("meaning"),
 			Allowed: f.Tag.Get("allowed"),
+		}
+		if isSecret(f) {
+			vs[i].File = vs[i].Name + fileSuffix
 		}
 	}
 	return vs
@@ -173,6 +179,9 @@ func Load() (Config, error) {
 			return Config{}, wrongValue(pe.KeyName, pe.Value)
 		}
 		return Config{}, fmt.Errorf("read environment: %w", err)
+	}
+	if err := c.readFiles(os.Getenv); err != nil {
+		return Config{}, err
 	}
 	return c, c.Validate()
 }
@@ -261,7 +270,7 @@ func (c Config) httpChecks() []check {
 
 func (c Config) otherChecks() []check {
 	return []check{
-		{"NatsURL", c.NatsURL, validNATSURL(c.NatsURL)},
+		{"NatsURL", hiddenURL(c.NatsURL), validNATSURL(c.NatsURL)},
 		{"NatsContext", c.NatsContext, c.NatsContext == "" || c.NatsURL == ""},
 		{"NatsCreds", c.NatsCreds, c.NatsCreds == "" || readable(c.NatsCreds)},
 		{"NatsUser", c.NatsUser, c.NatsUser == "" || c.oneIdentity()},

@@ -266,7 +266,8 @@ func TestDeploymentFilesNameKnownVariables(t *testing.T) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		for _, name := range regexp.MustCompile(`PINWHEEL_[A-Z_]+[A-Z]`).FindAllString(string(text), -1) {
-			require.True(t, slices.ContainsFunc(known, func(v Variable) bool { return v.Name == name }), "%s in %s", name, path)
+			require.True(t, slices.ContainsFunc(known, func(v Variable) bool { return v.Name == name || v.File == name }),
+				"%s in %s", name, path)
 		}
 	}
 }

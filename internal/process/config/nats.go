@@ -48,6 +48,14 @@ func hidden(secret string) string {
 	return "(a secret)"
 }
 
+// hiddenURL is how errors show URLs, which may have passwords.
+func hiddenURL(urls string) string {
+	if strings.Contains(urls, "@") {
+		return hidden(urls)
+	}
+	return urls
+}
+
 // oneIdentity reports whether the configuration names at most one identity for the connection.
 func (c Config) oneIdentity() bool {
 	n := 0

@@ -29,7 +29,7 @@ func unknownVariables(environ []string) error {
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		if !strings.HasPrefix(name, EnvPrefix+"_") || fromKubernetes(name, value) ||
-			slices.ContainsFunc(known, func(v Variable) bool { return v.Name == name }) {
+			slices.ContainsFunc(known, func(v Variable) bool { return v.Name == name || v.File == name }) {
 			continue
 		}
 		if now, was := removed[name]; was {

@@ -53,8 +53,8 @@ func composeProject(t *testing.T, file string) (*types.Project, types.ServiceCon
 func environment(t *testing.T, s types.ServiceConfig, port string) []string {
 	t.Helper()
 	env := []string{"PINWHEEL_ADMIN_ADDR=127.0.0.1:" + port, "PINWHEEL_HTTP_ADDR=127.0.0.1:0"}
-	for _, name := range []string{"PINWHEEL_HTTP_ADDR", "PINWHEEL_CONSOLE_ADDR", "PINWHEEL_CONSOLE_TOKEN",
-		"PINWHEEL_CONTROL_TOKEN", "PINWHEEL_SECRETS_KEY"} {
+	for _, name := range []string{"PINWHEEL_HTTP_ADDR", "PINWHEEL_CONSOLE_ADDR", "PINWHEEL_CONSOLE_TOKEN_FILE",
+		"PINWHEEL_CONTROL_TOKEN_FILE", "PINWHEEL_SECRETS_KEY"} {
 		require.Contains(t, s.Environment, name)
 	}
 	for name, value := range s.Environment {

@@ -36,7 +36,7 @@ type container struct {
 	Args []string
 	Env  []struct {
 		Name, Value string
-		ValueFrom   struct{ SecretKeyRef struct{ Key string } }
+		ValueFrom   any
 	}
 	Ports []struct {
 		Name          string
@@ -71,7 +71,7 @@ func podOfTheBase(t *testing.T) pod {
 }
 
 // readOnly runs a program as a pod does: as its user, without privileges, and with a root that it cannot write. It may
-// write to /mnt/tmp, and reads the key from /mnt/secrets. Who is not root has no other users.
+// write to /mnt/tmp, and reads the secrets from /mnt/secrets. Who is not root has no other users.
 const readOnly = `
 set -e
 mount --make-rprivate /
@@ -79,12 +79,12 @@ mount -t tmpfs -o mode=755 tmpfs /mnt
 touch /mnt/pinwheel && mount --bind "$1" /mnt/pinwheel
 shift
 mkdir -m 1777 /mnt/tmp && mkdir /mnt/secrets
-cp "$KEY" /mnt/secrets/age.key
-chmod 440 /mnt/secrets/age.key
+cp "$SECRETS"/* /mnt/secrets
+chmod 440 /mnt/secrets/*
 mount -o remount,bind,ro /
 as=
 if [ -n "$ID" ]; then
-  chown "0:$ID" /mnt/secrets/age.key
+  chown "0:$ID" /mnt/secrets/*
   as="setpriv --reuid $ID --regid $ID --clear-groups --no-new-privs --bounding-set=-all"
 fi
 if $as touch /tmp/written /var/tmp/written 2>/dev/null; then
@@ -105,21 +105,22 @@ func TestKubernetesPod(t *testing.T) {
 	for _, at := range c.Ports {
 		listens[at.Name] = strconv.Itoa(at.ContainerPort)
 	}
-	key := filepath.Join(t.TempDir(), "age.key")
-	code, _, errs := pinwheel(t, nil, "secrets", "keygen", key)
+	secrets := t.TempDir()
+	code, _, errs := pinwheel(t, nil, "secrets", "keygen", filepath.Join(secrets, "age.key"))
 	require.Zero(t, code, errs)
-	values := map[string]string{"nats-user": "fleet", "nats-password": "fleet-secret", "control-token": "0123456789abcdef"}
-	env := []string{"TMPDIR=/mnt/tmp", "KEY=" + key, "ID=" + strconv.Itoa(p.SecurityContext.RunAsUser)}
+	for name, value := range map[string]string{"nats-user": "fleet", "nats-password": "fleet-secret",
+		"control-token": "0123456789abcdef"} {
+		require.NoError(t, os.WriteFile(filepath.Join(secrets, name), []byte(value), 0o600))
+	}
+	env := []string{"TMPDIR=/mnt/tmp", "SECRETS=" + secrets, "ID=" + strconv.Itoa(p.SecurityContext.RunAsUser)}
 	in := []string{"unshare", "--mount"}
 	if os.Getuid() != 0 {
 		in, env[2] = append(in, "--map-root-user"), "ID="
 	}
 	for _, e := range c.Env {
 		value := e.Value
+		require.Nil(t, e.ValueFrom, "secrets are files")
 		switch {
-		case e.ValueFrom.SecretKeyRef.Key != "":
-			value = values[e.ValueFrom.SecretKeyRef.Key]
-			require.NotEmpty(t, value, e.Name)
 		case e.Name == "PINWHEEL_NATS_URL":
 			continue
 		case e.Name == "PINWHEEL_ADMIN_ADDR":
@@ -128,9 +129,9 @@ func TestKubernetesPod(t *testing.T) {
 		case e.Name == "PINWHEEL_HTTP_ADDR":
 			require.Equal(t, ":"+listens["http"], value)
 			value = "127.0.0.1:0"
-		case e.Name == "PINWHEEL_SECRETS_KEY":
-			require.Equal(t, "/etc/pinwheel/secrets/age.key", value)
-			value = "/mnt/secrets/age.key"
+		case strings.HasPrefix(value, "/etc/pinwheel/secrets/"):
+			require.FileExists(t, filepath.Join(secrets, filepath.Base(value)))
+			value = "/mnt/secrets/" + filepath.Base(value)
 		}
 		env = append(env, e.Name+"="+value)
 	}
