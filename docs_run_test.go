@@ -368,6 +368,7 @@ func TestUnits(t *testing.T) {
 		}
 		require.Contains(t, value(unit, "SystemCallFilter"), "@system-service")
 	}
+	require.Contains(t, value("pinwheel", "IPAddressDeny"), "169.254.169.254", "credentials of the machine")
 	require.NotContains(t, read(t, "deploy/systemd/pinwheel.service"), "\nMemoryDenyWriteExecute=",
 		"V8 makes machine code")
 	require.Equal(t, "78", value("pinwheel", "RestartPreventExitStatus"))

@@ -35,6 +35,10 @@ func composeProject(t *testing.T, file string) (*types.Project, types.ServiceCon
 	require.NoError(t, err)
 	require.FileExists(t, filepath.Join(fleet.Build.Context, fleet.Build.Dockerfile))
 	require.Equal(t, "ghcr.io/pinwheel-run/pinwheel:latest", fleet.Image)
+	require.True(t, fleet.ReadOnly)
+	require.Equal(t, types.StringList{"/tmp"}, fleet.Tmpfs)
+	require.Equal(t, []string{"ALL"}, fleet.CapDrop)
+	require.Equal(t, []string{"no-new-privileges:true"}, fleet.SecurityOpt)
 	for _, s := range p.Services {
 		for _, v := range s.Volumes {
 			if v.Type == types.VolumeTypeBind {
