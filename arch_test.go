@@ -246,7 +246,7 @@ var house = map[string]room{
 	"internal/lib/repeats": {pure: true, libs: []string{libZerolog}},
 	// The only reader of PINWHEEL_* variables.
 	"internal/process/config": {
-		pure: true, rooms: []string{"events/workers", "events", "internal/process/supervisor"},
+		pure: true, rooms: []string{"events/workers", "events", "internal/process/confine", "internal/process/supervisor"},
 		libs: []string{libNATS, libZerolog, "github.com/kelseyhightower/envconfig", "github.com/mattn/go-isatty",
 			"github.com/synadia-io/orbit.go/natscontext"},
 	},
@@ -310,7 +310,8 @@ var house = map[string]room{
 	"internal/lib/eventid": {pure: true, rooms: []string{"internal/lib/guard"}},
 	// Loads modules of owners in processes of their own.
 	"internal/process/modulecheck": {
-		rooms: []string{"events/workers", "events", "events/lifecycle", "isolates"}, libs: []string{"golang.org/x/sys/unix"},
+		rooms: []string{"events/workers", "events", "events/lifecycle", "internal/process/confine", "isolates"},
+		libs:  []string{"golang.org/x/sys/unix"},
 	},
 	"internal/process/workerlease": {
 		pure: true, rooms: []string{"events", "internal/lib/perowner", "internal/lib/resources"},
@@ -324,6 +325,7 @@ var house = map[string]room{
 			"internal/process/admin",
 			"internal/http/assetserver", "internal/env/assetstore", "internal/operate/audit",
 			"internal/env/bindings", "internal/http/certificates",
+			"internal/process/confine",
 			"internal/process/config", "internal/operate/control", "internal/process/crashnote", "internal/operate/doctor",
 			"internal/operate/flow", "internal/http/gateway", "internal/lib/guard", "internal/process/inventory",
 			"internal/process/modulecheck", "internal/process/natsd",
@@ -378,8 +380,15 @@ var house = map[string]room{
 		tests: []string{"internal/test/natstest"}},
 	// Separate from internal/process/fleet because it must never depend on V8: it survives crashes of V8.
 	"internal/process/supervisor": {
-		pure: true, libs: []string{libBackoff, libProm, libZerolog, "github.com/prometheus/client_model/go",
+		pure: true, rooms: []string{"internal/process/confine"},
+		libs: []string{libBackoff, libProm, libZerolog, "github.com/prometheus/client_model/go",
 			"github.com/prometheus/common/expfmt"},
+	},
+	// What a process gives up before it runs JavaScript.
+	"internal/process/confine": {
+		pure: true, libs: []string{"github.com/elastic/go-seccomp-bpf", "github.com/landlock-lsm/go-landlock/landlock",
+			"golang.org/x/net/bpf", "golang.org/x/sys/unix"},
+		tests: []string{"internal/test/breach"},
 	},
 	// What ran in a process that has died. The supervisor reads it.
 	"internal/process/crashnote": {pure: true, rooms: []string{"events/workers", "events"},
@@ -397,13 +406,15 @@ var house = map[string]room{
 		pure: true, rooms: []string{"consumer", "consumer/jsapi", "consumer/storage", "events", "internal/test/natstest"},
 		libs: append([]string{libNATS, libZerolog}, testLibs...),
 	},
+	// What code would try that has broken out of V8.
+	"internal/test/breach": {pure: true, libs: []string{"golang.org/x/sys/unix"}},
 	"internal/test/acmetest": {pure: true, rooms: []string{"internal/test/natstest"},
 		libs: append([]string{libPebble}, testLibs...)},
 	"internal/test/natstest": {pure: true, rooms: []string{"internal/process/natsd"},
 		libs: append([]string{libNATS, libNATSServer}, testLibs...)},
 	"internal/test/fleettest": {
 		rooms: []string{"internal/operate/cli", "internal/process/config", "internal/process/fleet",
-			"internal/process/modulecheck", "internal/test/natstest"},
+			"internal/process/modulecheck", "internal/test/breach", "internal/test/natstest"},
 		libs: append([]string{libNATS, libNATSServer, libProm, libZerolog, "github.com/prometheus/client_model/go",
 			"github.com/prometheus/common"}, testLibs...),
 	},
@@ -429,6 +440,7 @@ var house = map[string]room{
 			"internal/env/assetstore", "internal/env/secrets", "internal/http/certificates",
 			"internal/lib/resources", "internal/lib/stored",
 			"internal/operate/audit", "internal/operate/cli", "internal/operate/control", "internal/operate/tail",
+			"internal/process/confine", "internal/test/breach", "github.com/elastic/go-seccomp-bpf", "golang.org/x/sys/unix",
 			"internal/process/admin", "internal/process/config", "internal/process/crashnote", "internal/process/fleet",
 			"internal/process/inventory", "internal/process/modulecheck",
 			"internal/test/acmetest", "internal/test/fleettest", "internal/test/natstest", "internal/test/otlptest",
