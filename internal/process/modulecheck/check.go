@@ -41,6 +41,8 @@ type Checks struct {
 	// Executable is this binary; its main, or TestMain, calls BeChild. "" = modules are checked in a thread of this
 	// process.
 	Executable string
+	// Remote starts the processes, where this process may not; nil = it does itself.
+	Remote *Remote
 }
 
 // compilers are what a process that has one module of the owner needs.
@@ -64,7 +66,7 @@ func (c *Checks) Open(log func(events.LogLine)) *Checker { return &Checker{check
 
 // Check loads the module, and returns which handlers it has, as isolates.Checker does.
 func (c *Checker) Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error) {
-	if c.checks.Executable != "" {
+	if c.checks.Executable != "" || c.checks.Remote != nil {
 		child, err := c.start()
 		if err == nil {
 			return child.check(ctx, c, w)
@@ -92,9 +94,11 @@ func (c *Checker) Close() (lost, inThread bool) {
 
 // child is a process that checks a module.
 type child struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out io.Reader
+	in   io.WriteCloser
+	out  io.Reader
+	pid  int // 0: it is a child of another process
+	kill func()
+	wait func() ending // called once
 }
 
 // errNoChild says that the program that was started to check a module did not call BeChild: it would start itself again
@@ -106,19 +110,26 @@ func (c *Checker) start() (p child, err error) {
 	if os.Getenv(variable) != "" {
 		return p, errNoChild
 	}
-	p.cmd = exec.CommandContext(context.Background(), c.checks.Executable) // check kills it
-	p.cmd.Env = []string{variable + "=yes"}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals of a terminal are for the parent
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
+	if c.checks.Remote != nil {
+		return c.checks.Remote.start()
+	}
+	cmd := exec.CommandContext(context.Background(), c.checks.Executable) // check kills it
+	cmd.Env = []string{variable + "=yes"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals of a terminal are for the parent
+	if p.in, err = cmd.StdinPipe(); err != nil {
 		return p, err
 	}
-	if p.out, err = p.cmd.StdoutPipe(); err != nil {
+	if p.out, err = cmd.StdoutPipe(); err != nil {
 		return p, err
 	}
-	if err = p.cmd.Start(); err != nil {
+	if err = cmd.Start(); err != nil {
 		return p, err
 	}
-	_ = unix.Setpriority(unix.PRIO_PROCESS, p.cmd.Process.Pid, niceness)
+	_ = unix.Setpriority(unix.PRIO_PROCESS, cmd.Process.Pid, niceness)
+	endsFirst(cmd.Process.Pid)
+	p.pid = cmd.Process.Pid
+	p.kill = func() { _ = cmd.Process.Kill() }
+	p.wait = func() ending { return endOf(cmd, cmd.Wait()) }
 	return p, nil
 }
 
@@ -126,7 +137,7 @@ func (c *Checker) start() (p child, err error) {
 func (p child) check(ctx context.Context, c *Checker, w *workers.Worker) (workers.Handlers, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() })()
+	defer context.AfterFunc(ctx, p.kill)()
 	text, err := json.Marshal(request{
 		Owner: w.Owner, Name: w.Name, Version: w.Version, Number: w.Number, Hash: w.Hash, Spec: w.Spec, Code: w.Code,
 		File: w.File, SourceMap: w.SourceMap, Addresses: c.checks.Addresses, Hosts: c.checks.Hosts,
@@ -141,11 +152,11 @@ func (p child) check(ctx context.Context, c *Checker, w *workers.Worker) (worker
 		answer, err = p.read(c.log)
 	}
 	if answer == nil {
-		_ = p.cmd.Process.Kill()
+		p.kill()
 	}
-	ended := p.cmd.Wait()
+	ended := p.wait()
 	if answer == nil {
-		return workers.Handlers{}, c.died(ctx, w, p.cmd.ProcessState, errors.Join(err, ended))
+		return workers.Handlers{}, c.died(ctx, w, ended.Used, errors.Join(err, ended.err()))
 	}
 	c.lost = answer.Lost
 	switch {
@@ -176,12 +187,11 @@ func (p child) read(log func(events.LogLine)) (*result, error) {
 
 // died returns the error of a process that has ended without a result. The client's end, and the fleet's, is not the
 // module's fault.
-func (c *Checker) died(ctx context.Context, w *workers.Worker, end *os.ProcessState, why error) error {
+func (c *Checker) died(ctx context.Context, w *workers.Worker, used time.Duration, why error) error {
 	if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("check of %s: %w", w.Target(), err)
 	}
 	if ctx.Err() != nil {
-		used := end.UserTime() + end.SystemTime()
 		c.lost = used >= fault
 		return events.Fail(events.ReasonTimeout, "the module was not loaded in time: it had %s of CPU time", used)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/process/confine"
 )
 
 func TestMain(m *testing.M) {
@@ -36,17 +37,105 @@ func worker(code string) *workers.Worker {
 	return &workers.Worker{Owner: "acme", Name: "w", Version: "1-test", Number: 1, Hash: code, Code: code, File: "w.js"}
 }
 
-// inBoth runs a test with processes and with threads.
+// inBoth runs a test with processes, also of another process and confined, and with threads.
 func inBoth(t *testing.T, f func(t *testing.T, c *Checks)) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
+	for name, enter := range map[string]func() error{
+		"remote": nil, "confined": func() error { return confine.Plan{Executable: self}.Enter().Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, &Checks{Remote: remote(t, &Starter{Executable: self, Enter: enter})})
+		})
+	}
 	for name, path := range map[string]string{"process": self, "thread": "", "no process": "/nonexistent"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f(t, &Checks{Executable: path})
 		})
 	}
+}
+
+// remote serves a Starter until the test ends.
+func remote(t *testing.T, s *Starter) *Remote {
+	t.Helper()
+	ours, theirs, err := Pair()
+	require.NoError(t, err)
+	r, err := OpenRemote(theirs)
+	require.NoError(t, err)
+	served := make(chan struct{})
+	go func() { defer close(served); s.Serve(ours) }()
+	t.Cleanup(func() {
+		_ = r.conn.Close()
+		<-served
+	})
+	return r
+}
+
+// A process that another one has started ends when its user ends it, or is gone, and costs what it costs.
+func TestRemoteProcess(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	s := &Starter{Executable: self, Enter: func() error { return confine.Plan{Executable: self}.Enter().Err() }}
+	checks := &Checks{Remote: remote(t, s)}
+	for _, code := range []string{`for (;;) console.log("x".repeat(8000))`, `[].indexOf.call({ length: 2 ** 53 - 1 }, 1)`} {
+		check := checks.Open((&lines{}).log)
+		_, err := check.Check(t.Context(), worker(code))
+		require.Error(t, err)
+		lost, inThread := check.Close()
+		require.True(t, lost || strings.Contains(code, "console"), "its CPU time may end before its output")
+		require.False(t, inThread)
+	}
+	check := checks.Open((&lines{}).log)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = check.Check(ctx, worker(`export default { task() {} }`))
+	require.ErrorIs(t, err, context.Canceled)
+
+	// One that is killed.
+	p, err := check.start()
+	require.NoError(t, err)
+	p.kill()
+	_, err = p.check(t.Context(), check, worker(`export default { task() {} }`))
+	var f *events.Failure
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, events.ReasonCrash, f.Reason)
+
+	// There are only so many at once, and a place is free again when a process has ended.
+	own := &Checks{Remote: remote(t, s)}
+	check = own.Open((&lines{}).log)
+	var all []child
+	for range mostAtOnce {
+		p, err := check.start()
+		require.NoError(t, err)
+		all = append(all, p)
+	}
+	_, err = check.start()
+	require.ErrorContains(t, err, "has started no process")
+	all[0].kill()
+	require.NotEmpty(t, all[0].wait().Why)
+	require.Eventually(t, func() bool {
+		p, err := check.start()
+		if err == nil {
+			all[0] = p
+		}
+		return err == nil
+	}, deadline, 1e6)
+	for _, p := range all {
+		p.kill()
+	}
+
+	// Where nothing can be started, a thread checks.
+	broken := &Checks{Remote: remote(t, &Starter{Executable: "/nonexistent"})}
+	check = broken.Open((&lines{}).log)
+	has, err := check.Check(t.Context(), worker(`export default { task() {} }`))
+	require.NoError(t, err)
+	require.Equal(t, []events.Kind{events.Task}, has.Kinds)
+	_, inThread := check.Close()
+	require.True(t, inThread)
 }
 
 // A process and a thread find out the same.
@@ -98,15 +187,15 @@ func TestProcess(t *testing.T) {
 	check := checks.Open((&lines{}).log)
 	p, err := check.start()
 	require.NoError(t, err)
-	pid := p.cmd.Process.Pid
 	require.Eventually(t, func() bool {
-		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
 		return err == nil && string(environ) == variable+"=yes\x00"
 	}, deadline, 1e6)
 	// until its CPU time or output ends
 	_, err = p.check(t.Context(), check, worker(`for (;;) console.log("x".repeat(8000))`))
 	require.Error(t, err)
-	require.ErrorContains(t, os.ErrProcessDone, p.cmd.Process.Kill().Error())
+
+	require.NoFileExists(t, fmt.Sprintf("/proc/%d/environ", p.pid))
 
 	check = checks.Open((&lines{}).log)
 	_, err = check.Check(t.Context(), worker(`[].indexOf.call({ length: 2 ** 53 - 1 }, 1)`))
@@ -139,7 +228,7 @@ func TestProcess(t *testing.T) {
 	check = checks.Open((&lines{}).log)
 	p, err = check.start()
 	require.NoError(t, err)
-	require.NoError(t, p.cmd.Process.Kill())
+	p.kill()
 	_, err = p.check(t.Context(), check, worker(`export default { task() {} }`))
 	require.True(t, errors.As(err, &f))
 	require.Equal(t, events.ReasonCrash, f.Reason)

@@ -1,13 +1,13 @@
 package modulecheck
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/netip"
 	"os"
-	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -15,12 +15,14 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/process/confine"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
 const (
 	// variable makes a process of this binary check a module.
 	variable = "_PINWHEEL_CHECK"
+	confined = "confined" // its value in a process that was started by a thread that was confined
 
 	maxCPU   = 20      // seconds of CPU time of the process, of which V8's start takes less than one
 	maxFiles = 256     // open files of the process
@@ -66,7 +68,12 @@ func BeChild() {
 		return
 	}
 	limitSelf()
-	if err := serve(os.Stdin, os.Stdout); err != nil {
+	in := bufio.NewReader(os.Stdin)
+	_, _ = in.Peek(1) // who has started this process has done to it what it must: it cannot when the process is hidden
+	if os.Getenv(variable) == confined {
+		_ = confine.Self() // the supervisor has said what this system refuses
+	}
+	if err := serve(in, os.Stdout); err != nil {
 		os.Exit(1)
 	}
 	os.Exit(0) // V8 may still have the thread
@@ -81,7 +88,6 @@ func limitSelf() {
 	}{{unix.RLIMIT_CPU, maxCPU}, {unix.RLIMIT_CORE, 0}, {unix.RLIMIT_NOFILE, maxFiles}, {unix.RLIMIT_DATA, maxData}} {
 		_ = unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.most, Max: l.most})
 	}
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(1000)), 0) // it ends before processes of the fleet
 	_ = os.Chdir("/")
 }
 

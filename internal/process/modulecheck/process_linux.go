@@ -1,0 +1,18 @@
+package modulecheck
+
+import (
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// ofProcess keeps signals of a terminal from a process, and has the kernel kill it when the process dies that has
+// started it.
+func ofProcess() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// endsFirst has the kernel end a process before processes of the fleet when memory runs out.
+func endsFirst(pid int) {
+	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
+}
