@@ -158,6 +158,7 @@ func TestReferenceMetrics(t *testing.T) {
 	require.NoError(t, err)
 	control.RegisterMetrics(d)
 	require.NoError(t, fleet.RegisterMetrics(d, nil))
+	require.NoError(t, fleet.RegisterConfined(false, nil, d))
 	above := supervisor.DefaultConfig(1)
 	above.Command, above.Output = func(int, string) supervisor.Command { return supervisor.Command{} }, func(int,
 		[]byte) {

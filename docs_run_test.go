@@ -23,7 +23,7 @@ import (
 )
 
 // asPinwheel makes the test binary the pinwheel command, so that the pages need no build.
-const asPinwheel = "DOCS_AS_PINWHEEL"
+const asPinwheel = "_PINWHEEL_DOCS_AS"
 
 func TestMain(m *testing.M) {
 	modulecheck.BeChild()
@@ -368,6 +368,8 @@ func TestUnits(t *testing.T) {
 		}
 		require.Contains(t, value(unit, "SystemCallFilter"), "@system-service")
 	}
+	require.Contains(t, read(t, "deploy/systemd/pinwheel.service"),
+		"\nSystemCallFilter=seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self\n")
 	require.Contains(t, value("pinwheel", "IPAddressDeny"), "169.254.169.254", "credentials of the machine")
 	require.NotContains(t, read(t, "deploy/systemd/pinwheel.service"), "\nMemoryDenyWriteExecute=",
 		"V8 makes machine code")

@@ -47,9 +47,12 @@ func newServeCommand(e *env) *cobra.Command {
 			end()
 			return beside.close(err)
 		}
-		c, err := fleet.AsChild()
+		c, err := fleet.AsChild(e.cfg)
 		if err != nil {
 			return err
+		}
+		if c == nil && e.cfg.Confine == config.ConfineRequire {
+			return usage("PINWHEEL_CONFINE is require, and PINWHEEL_PROCESSES is 0: only the processes of a supervisor are confined")
 		}
 		if c != nil {
 			log = log.With().Int("process", c.Number).Logger()

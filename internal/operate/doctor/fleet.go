@@ -84,6 +84,8 @@ type processStats struct {
 	Settings map[string]string `json:"settings"`
 	// Compilers are those of V8 in the process. "" = an earlier release, which has all.
 	Compilers string `json:"compilers"`
+	// Unconfined are the parts of the confinement that the system of the process refuses.
+	Unconfined []string `json:"unconfined"`
 }
 
 // processes asks the processes of the fleet for their versions, states and clocks.
@@ -114,6 +116,7 @@ func (p *checker) processes(ctx context.Context, all []found) {
 		secrets.take(s.Metadata["node"], data.Secrets)
 		deploys.take(s.Metadata["node"], data.Deploys)
 		p.settings(s.Metadata["node"], data.Settings, all)
+		p.confined(s.Metadata["node"], data.Unconfined)
 	}
 	secrets.report(p)
 	deploys.report(p)
@@ -169,6 +172,14 @@ func (p *checker) process(s *micro.Stats, asked time.Time) (data processStats) {
 		p.skew("the clock of process "+s.Metadata["node"], late, answerWait/2)
 	}
 	return data
+}
+
+// confined says which parts of the confinement a process has not.
+func (p *checker) confined(node string, missing []string) {
+	if len(missing) > 0 {
+		p.warn("confinement", "run it on a kernel with Landlock (5.13 and later) and seccomp, which containers may deny: a flaw of V8 reaches more there",
+			"process %s is not confined in all parts: %s", node, strings.Join(missing, "; "))
+	}
 }
 
 // settings checks whether a process was started with other settings than the fleet has. It works with those of the

@@ -30,6 +30,12 @@ const MaxThreads = 64
 // ControlByPermissions is the value of PINWHEEL_CONTROL that leaves access control of requests to NATS alone.
 const ControlByPermissions = "permissions"
 
+// Values of PINWHEEL_CONFINE beside on.
+const (
+	ConfineRequire = "require"
+	ConfineOff     = "off"
+)
+
 // Config is the configuration of a process. Variables are declared only in this struct: the name of a variable follows
 // from the field's (NatsURL is PINWHEEL_NATS_URL), Variables returns its tags, and errors quote them.
 type Config struct {
@@ -87,13 +93,14 @@ type Config struct {
 	LogLevel  string `split_words:"true" default:"info" meaning:"Least important messages to log" allowed:"one of debug, info, warn, error"`
 	LogFormat string `split_words:"true" default:"auto" meaning:"Format of log messages. auto: console on a terminal, json otherwise" allowed:"one of auto, console, json"`
 
-	Processes         int   `split_words:"true" default:"1" meaning:"Number of processes of serve that run JavaScript. A supervisor replaces those that die or should be replaced. 0: serve runs JavaScript itself, as dev does, and a crash of V8 ends serve" allowed:"0 to 64"`
-	Threads           int   `split_words:"true" default:"0" meaning:"Number of pinned threads that run JavaScript. 0: one for each CPU that may be used, divided among PINWHEEL_PROCESSES" allowed:"0 to 64"`
-	BackgroundThreads int   `split_words:"true" default:"-1" meaning:"Number of further pinned threads, of a lower priority, for owners that take more than their share of the CPU. -1: as many as the others up to 4, and an eighth of more" allowed:"-1 to 64"`
-	Slots             int   `split_words:"true" default:"64" meaning:"Number of events in progress on one thread. Most of them wait for I/O" allowed:"1 to 10000"`
-	Window            int   `split_words:"true" default:"4096" meaning:"Number of events that the process has in flight at once: queued, running, waiting for a retry or being settled. An event counts once for each 256 KiB, rounded up" allowed:"32 to 1048576"`
-	MaxIsolates       int   `split_words:"true" default:"500" meaning:"Number of V8 isolates in the process" allowed:"1 to 2000"`
-	HeapMax           Bytes `split_words:"true" default:"0" meaning:"Size of the heaps and ArrayBuffers of all isolates of the process together, with the data that Go has for their runs. Idle isolates are closed to stay below it. 0: as much as V8 can have, 3.5GiB less 144MiB for each thread, background threads too" allowed:"0, or a size from 64MiB to that"`
+	Processes         int    `split_words:"true" default:"1" meaning:"Number of processes of serve that run JavaScript. A supervisor replaces those that die or should be replaced. 0: serve runs JavaScript itself, as dev does, and a crash of V8 ends serve" allowed:"0 to 64"`
+	Confine           string `split_words:"true" default:"on" meaning:"Whether the processes of PINWHEEL_PROCESSES are confined: they open few files, start no program and signal no other process. on: as far as the system can. require: serve does not start where the system refuses a part. dev is not confined" allowed:"one of on, require, off"`
+	Threads           int    `split_words:"true" default:"0" meaning:"Number of pinned threads that run JavaScript. 0: one for each CPU that may be used, divided among PINWHEEL_PROCESSES" allowed:"0 to 64"`
+	BackgroundThreads int    `split_words:"true" default:"-1" meaning:"Number of further pinned threads, of a lower priority, for owners that take more than their share of the CPU. -1: as many as the others up to 4, and an eighth of more" allowed:"-1 to 64"`
+	Slots             int    `split_words:"true" default:"64" meaning:"Number of events in progress on one thread. Most of them wait for I/O" allowed:"1 to 10000"`
+	Window            int    `split_words:"true" default:"4096" meaning:"Number of events that the process has in flight at once: queued, running, waiting for a retry or being settled. An event counts once for each 256 KiB, rounded up" allowed:"32 to 1048576"`
+	MaxIsolates       int    `split_words:"true" default:"500" meaning:"Number of V8 isolates in the process" allowed:"1 to 2000"`
+	HeapMax           Bytes  `split_words:"true" default:"0" meaning:"Size of the heaps and ArrayBuffers of all isolates of the process together, with the data that Go has for their runs. Idle isolates are closed to stay below it. 0: as much as V8 can have, 3.5GiB less 144MiB for each thread, background threads too" allowed:"0, or a size from 64MiB to that"`
 
 	Compilers string `split_words:"true" default:"full" meaning:"Compilers of V8 that the code of workers gets in this process. baseline: none that optimizes. none: code is interpreted. An owner whose policy (compilers) allows less gets less" allowed:"one of full, baseline, none"`
 
@@ -169,6 +176,9 @@ func variableName(field string) string {
 // Load reads the environment. The error names every variable that is unknown or has a wrong value. It also names the
 // value and the allowed ones. A process with such a variable must not start.
 func Load() (Config, error) {
+	if err := inheritSecrets(); err != nil {
+		return Config{}, err
+	}
 	if err := unknownVariables(os.Environ()); err != nil {
 		return Config{}, err
 	}
@@ -291,6 +301,7 @@ func (c Config) otherChecks() []check {
 		{"LogLevel", c.LogLevel, slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel)},
 		{"LogFormat", c.LogFormat, slices.Contains([]string{"auto", "console", "json"}, c.LogFormat)},
 		{"Processes", c.Processes, between(c.Processes, 0, supervisor.MaxProcesses)},
+		{"Confine", c.Confine, slices.Contains([]string{"on", ConfineRequire, ConfineOff}, c.Confine)},
 		{"Threads", c.Threads, between(c.Threads, 0, MaxThreads)},
 		{"BackgroundThreads", c.BackgroundThreads, between(c.BackgroundThreads, -1, MaxThreads)},
 		{"Slots", c.Slots, between(c.Slots, 1, 10_000)},

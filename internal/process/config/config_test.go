@@ -30,7 +30,8 @@ func TestDefaultsAreValid(t *testing.T) {
 	c, err := Load()
 	require.NoError(t, err)
 	require.Equal(t, Config{
-		NatsPort: 4222, Data: ".pinwheel", AdminAddr: "127.0.0.1:8422", LogLevel: "info", LogFormat: "auto", Processes: 1,
+		NatsPort: 4222, Data: ".pinwheel", AdminAddr: "127.0.0.1:8422", LogLevel: "info", LogFormat: "auto",
+		Processes: 1, Confine: "on",
 		BackgroundThreads: -1, Slots: 64, Window: 4096, MaxIsolates: 500,
 		Compilers:       "full",
 		OwnerMaxWaiting: 100_000, Overtake: 10_000, OwnerMaxQueued: 512,
@@ -62,6 +63,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 		"PINWHEEL_DURABILITY": "fsync", "PINWHEEL_PROFILING": "true",
 		"PINWHEEL_CONTROL": "", "PINWHEEL_CONTROL_TOKEN": "0123456789abcdef", "PINWHEEL_SECRETS_KEY": creds,
 		"PINWHEEL_DATA": "/d", "PINWHEEL_ADMIN_ADDR": ":0", "PINWHEEL_LOG_LEVEL": "warn", "PINWHEEL_LOG_FORMAT": "json",
+		"PINWHEEL_CONFINE":   "require",
 		"PINWHEEL_PROCESSES": "4", "PINWHEEL_THREADS": "2", "PINWHEEL_BACKGROUND_THREADS": "1", "PINWHEEL_SLOTS": "3",
 		"PINWHEEL_WINDOW": "100", "PINWHEEL_MAX_ISOLATES": "5",
 		"PINWHEEL_HEAP_MAX":           "128MiB",
@@ -102,7 +104,8 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 	require.Equal(t, Config{
 		NatsURL: "nats://a:4222, tls://b", NatsCreds: creds, SecretsKey: creds, Owner: "acme", NatsPort: -1, Data: "/d",
 		AdminAddr: ":0", LogLevel: "warn", LogFormat: "json",
-		Processes: 4, Threads: 2, BackgroundThreads: 1, Slots: 3, Window: 100, MaxIsolates: 5, HeapMax: 128 << 20,
+		Processes: 4, Confine: "require",
+		Threads: 2, BackgroundThreads: 1, Slots: 3, Window: 100, MaxIsolates: 5, HeapMax: 128 << 20,
 		OwnerMaxIsolates: 4, OwnerHeapMax: 64 << 20, Compilers: "baseline",
 		OwnerMaxRunning: 6, OwnerMaxQueued: 7, OwnerMaxWaiting: 8, Overtake: 9, AckWait: time.Second,
 		OldVersionIdle: 5 * time.Second,

@@ -160,6 +160,21 @@ func TestConfinedAsAnotherUser(t *testing.T) {
 	check(t, run(t, "middle", nil, nobody), control)
 }
 
+// A report names the parts that are missing.
+func TestReport(t *testing.T) {
+	require.NoError(t, Report(nil).Err())
+	r := Report{{Files, errors.New("no Landlock")}}
+	require.True(t, r.Has(Files))
+	require.False(t, r.Has(SystemCalls))
+	require.Equal(t, []string{"files: no Landlock"}, r.Texts())
+	require.ErrorContains(t, r.Err(), "files: no Landlock")
+
+	// A process is not started by a thread that is not confined as it should be.
+	cmd := exec.Command("/bin/true")
+	require.Error(t, Start(cmd, r.Err, nil))
+	require.Nil(t, cmd.Process)
+}
+
 // A plan lets a process read what it names, also where a link leads, and nothing beside it.
 func TestPlan(t *testing.T) {
 	dir := t.TempDir()
@@ -171,6 +186,8 @@ func TestPlan(t *testing.T) {
 	require.Equal(t, []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}, Replaced(filepath.Join(dir, "a/link")))
 	require.Nil(t, Replaced(""))
 	require.Equal(t, []string{"/none"}, Replaced("/none"))
+	t.Setenv("CREDENTIALS_DIRECTORY", "/run/credentials/x")
+	require.Equal(t, []string{"/run/credentials/x/key"}, Replaced("/run/credentials/x/key"))
 	require.NoError(t, Try(func() error {
 		plan := Plan{Read: append(Replaced(filepath.Join(dir, "a/link")), filepath.Join(dir, "none"))}
 		if err := plan.Enter().Err(); err != nil {

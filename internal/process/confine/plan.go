@@ -28,6 +28,11 @@ type Refused struct {
 // Report is what the system refused; empty = nothing.
 type Report []Refused
 
+// Has reports whether the part was refused.
+func (r Report) Has(part string) bool {
+	return slices.ContainsFunc(r, func(one Refused) bool { return one.Part == part })
+}
+
 // Texts returns a line for each part.
 func (r Report) Texts() (list []string) {
 	for _, one := range r {
@@ -73,9 +78,7 @@ var variables = []string{"SSL_CERT_FILE", "SSL_CERT_DIR", "ZONEINFO", "LD_LIBRAR
 func (p Plan) reads() (paths []string) {
 	paths = append(paths, system...)
 	for _, path := range linked {
-		if to, err := filepath.EvalSymlinks(path); err == nil && to != path {
-			paths = append(paths, filepath.Dir(to))
-		}
+		paths = append(paths, Replaced(path)...)
 	}
 	for _, name := range variables {
 		paths = append(paths, filepath.SplitList(os.Getenv(name))...)
@@ -84,7 +87,8 @@ func (p Plan) reads() (paths []string) {
 }
 
 // Replaced returns what must be readable for a file that others replace while a process runs: its directory, and the
-// one to which links lead. Of a file in the root directory it is the file alone. It returns nil for "".
+// one to which links lead. Of a file in the root directory, or among the credentials of a systemd unit, it is the file
+// alone. It returns nil for "".
 func Replaced(path string) (paths []string) {
 	if path == "" {
 		return nil
@@ -98,7 +102,8 @@ func Replaced(path string) (paths []string) {
 	}
 	for _, one := range []string{path, to} {
 		dir := filepath.Dir(one)
-		if dir == filepath.Dir(dir) { // the root has everything
+		// The root has everything. The credentials of a unit of systemd stay as they are while it runs.
+		if dir == filepath.Dir(dir) || dir == os.Getenv("CREDENTIALS_DIRECTORY") {
 			dir = one
 		}
 		if !slices.Contains(paths, dir) {

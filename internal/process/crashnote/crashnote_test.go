@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -26,11 +25,7 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	text, err := os.Create(filepath.Join(dir, "text"))
-	if err != nil {
-		panic(err)
-	}
-	if err := debug.SetCrashOutput(text, debug.CrashOptions{}); err != nil {
+	if err := debug.SetCrashOutput(os.NewFile(4, "text"), debug.CrashOptions{}); err != nil {
 		panic(err)
 	}
 	n, err := Open(os.NewFile(3, "note"))
@@ -80,9 +75,12 @@ func died(t *testing.T, memory End, env ...string) (found []string, sure bool) {
 	note, err := Create()
 	require.NoError(t, err)
 	defer note.Close()
-	cmd.ExtraFiles = []*os.File{note}
+	text, err := Nameless("text")
+	require.NoError(t, err)
+	defer text.Close()
+	cmd.ExtraFiles = []*os.File{note, text}
 	require.Error(t, cmd.Run())
-	memory.Code, memory.Text = cmd.ProcessState.ExitCode(), CrashText(filepath.Join(dir, "text"))
+	memory.Code, memory.Text = cmd.ProcessState.ExitCode(), CrashText(text)
 	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
 		memory.Signal = status.Signal()
 	}

@@ -35,7 +35,7 @@ type Note struct {
 // Create makes the file of a note, for the process that will be started. On Linux it is on no disk: a thread that wrote
 // to a page while it is stored would wait.
 func Create() (*os.File, error) {
-	f, err := nameless()
+	f, err := Nameless("note")
 	if err != nil {
 		return nil, err
 	}
@@ -184,14 +184,9 @@ func Read(note *os.File, end End) (Crash, error) {
 	return c.at(goroutineOf(end.Text)), nil
 }
 
-// CrashText returns the beginning of what the Go runtime wrote to the file at path; nil = nothing.
-func CrashText(path string) []byte {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }()
-	said, _ := io.ReadAll(io.LimitReader(f, mostCrashText))
+// CrashText returns the beginning of what the Go runtime wrote to a file; empty = nothing.
+func CrashText(f *os.File) []byte {
+	said, _ := io.ReadAll(io.NewSectionReader(f, 0, mostCrashText))
 	return said
 }
 

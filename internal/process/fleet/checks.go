@@ -19,7 +19,8 @@ const maxLostChecks = 4
 
 // ownersChecks checks the modules that owners deploy.
 type ownersChecks struct {
-	executable string // checks them; "" = threads of this process do
+	executable string              // checks them; "" = threads of this process do
+	remote     *modulecheck.Remote // starts it, where this process may not; nil = it may
 	// lost counts the threads that modules cost which were only checked. They are not among those of the pool.
 	lost atomic.Int32
 }
@@ -34,10 +35,16 @@ func (c *ownersChecks) healthy() error {
 
 // open opens a checker for one module, which runs like the fleet's workers.
 func (c *ownersChecks) open(like isolates.CheckConfig, log func(events.LogLine)) ownersCheck {
-	checks := &modulecheck.Checks{Executable: c.executable, Addresses: like.AllowAddresses, Hosts: like.AllowHosts,
-		Compilers: like.Compilers, CompilersOf: like.CompilersOf}
+	checks := &modulecheck.Checks{
+		Executable:  c.executable,
+		Remote:      c.remote,
+		Addresses:   like.AllowAddresses,
+		Hosts:       like.AllowHosts,
+		Compilers:   like.Compilers,
+		CompilersOf: like.CompilersOf,
+	}
 	if guard.ModuleChecks.Off() {
-		checks.Executable = ""
+		checks.Executable, checks.Remote = "", nil
 	}
 	return ownersCheck{checks.Open(log), &c.lost}
 }

@@ -1,33 +1,42 @@
 package fleet
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
+	"github.com/pinwheel-run/pinwheel/internal/process/confine"
+	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
 )
 
-// embeddedVariable tells a supervisor's child that its NATS URL is the supervisor's embedded NATS.
-const embeddedVariable = "_PINWHEEL_EMBEDDED"
+// Variables that tell a supervisor's child what it is.
+const (
+	// embeddedVariable says that its NATS URL is the supervisor's embedded NATS.
+	embeddedVariable = "_PINWHEEL_EMBEDDED"
+	// instanceVariable is the name by which the fleet will learn how it ended.
+	instanceVariable = "_PINWHEEL_INSTANCE"
+	// refusedVariable says which parts of the confinement the system has refused.
+	refusedVariable = "_PINWHEEL_REFUSED"
+)
 
-// noteVariable tells a supervisor's child which descriptor is the note that it leaves when it dies.
-const noteVariable = "_PINWHEEL_NOTE"
-
-// instanceVariable tells a supervisor's child by which name the fleet will learn how it ended.
-const instanceVariable = "_PINWHEEL_INSTANCE"
+// Variables with the descriptor of a file that a child inherits. A confined process opens none of these itself.
+const (
+	adminVariable  = "_PINWHEEL_ADMIN"  // socket where the supervisor sends its requests
+	httpVariable   = "_PINWHEEL_HTTP"   // socket for HTTP requests, which all children share
+	noteVariable   = "_PINWHEEL_NOTE"   // the note that it leaves when it dies
+	textVariable   = "_PINWHEEL_TEXT"   // for what the Go runtime writes when it dies
+	knownVariable  = "_PINWHEEL_KNOWN"  // what the supervisor knows of other processes
+	checksVariable = "_PINWHEEL_CHECKS" // connection by which the supervisor starts processes for it
+)
 
 // firstDescriptor is that of the first file that a supervisor gives a child.
 const firstDescriptor = 3
-
-// httpVariable tells a supervisor's child that httpDescriptor is the socket for HTTP requests, which all children
-// share.
-const (
-	httpVariable   = "_PINWHEEL_HTTP"
-	httpDescriptor = firstDescriptor
-)
 
 // Child is what a child of a supervisor knows about the supervisor.
 type Child struct {
@@ -36,36 +45,82 @@ type Child struct {
 	http     net.Listener // where HTTP requests come; nil = nowhere
 	embedded bool         // NATS is embedded in the supervisor
 	instance string       // no other process has it
-	crashes  crashFiles
+	known    known
 	note     *os.File // that the child leaves when it dies; nil = none
+	text     *os.File // for what the Go runtime writes then; nil = none
+	checks   *modulecheck.Remote
+	refused  []string // parts of the confinement that are missing
 }
 
-// AsChild returns nil when this process is not a child.
-func AsChild() (*Child, error) {
+// inherited returns the file that the supervisor has given the child; nil = none.
+func inherited(variable string) *os.File {
+	n, err := strconv.Atoi(os.Getenv(variable))
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(n), variable)
+}
+
+// inheritedListener returns a listener that the supervisor has given the child; nil = none.
+func inheritedListener(variable string) (net.Listener, error) {
+	f := inherited(variable)
+	if f == nil {
+		return nil, nil
+	}
+	defer func() { _ = f.Close() }() // the listener has its own
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("socket of the supervisor: %w", err)
+	}
+	return l, nil
+}
+
+// AsChild returns nil when this process is not a child. It confines a child further.
+func AsChild(cfg config.Config) (c *Child, err error) {
 	value := os.Getenv(config.ChildVariable)
 	if value == "" {
 		return nil, nil
 	}
-	number, socket, _ := strings.Cut(value, ":")
-	process, err := strconv.Atoi(number)
-	if err != nil {
+	number, _, _ := strings.Cut(value, ":")
+	c = &Child{instance: os.Getenv(instanceVariable), embedded: os.Getenv(embeddedVariable) != "",
+		note: inherited(noteVariable), text: inherited(textVariable)}
+	if c.Number, err = strconv.Atoi(number); err != nil {
 		return nil, fmt.Errorf("%s is %q: it is a number, a colon and a path", config.ChildVariable, value)
 	}
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		return nil, err
+	if text := os.Getenv(refusedVariable); text != "" {
+		c.refused = strings.Split(text, "\n")
 	}
-	c := &Child{Number: process, listener: l, crashes: crashFilesOf(socket), instance: os.Getenv(instanceVariable),
-		embedded: os.Getenv(embeddedVariable) != ""}
-	if os.Getenv(httpVariable) != "" {
-		f := os.NewFile(httpDescriptor, "http")
-		defer func() { _ = f.Close() }() // the listener has its own
-		if c.http, err = net.FileListener(f); err != nil {
-			return nil, fmt.Errorf("socket of the supervisor: %w", err)
+	if cfg.Confine != config.ConfineOff {
+		if err := confine.Self(); err != nil {
+			if cfg.Confine == config.ConfineRequire {
+				return nil, fmt.Errorf("PINWHEEL_CONFINE is require: %w", err)
+			}
+			c.refused = append(c.refused, confine.SystemCalls+", when the process has started: "+err.Error())
 		}
 	}
-	if n, err := strconv.Atoi(os.Getenv(noteVariable)); err == nil {
-		c.note = os.NewFile(uintptr(n), "note")
+	if c.listener, err = inheritedListener(adminVariable); err != nil {
+		return nil, err
+	}
+	if c.listener == nil {
+		return nil, errors.New("the supervisor is of another release, and gives no socket: restart it")
+	}
+	if c.http, err = inheritedListener(httpVariable); err != nil {
+		return nil, err
+	}
+	if f := inherited(knownVariable); f != nil {
+		defer func() { _ = f.Close() }()
+		text, err := io.ReadAll(f)
+		if err == nil {
+			err = json.Unmarshal(text, &c.known)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("what the supervisor knows: %w", err)
+		}
+	}
+	if f := inherited(checksVariable); f != nil {
+		if c.checks, err = modulecheck.OpenRemote(f); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }

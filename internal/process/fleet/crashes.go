@@ -2,10 +2,11 @@ package fleet
 
 import (
 	"crypto/rand"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,16 +19,10 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/process/supervisor"
 )
 
-// crashFiles are the files by which a supervisor learns how a child died, and by which the next one learns it. They are
-// beside the socket of the child, where only this user comes.
-type crashFiles struct {
-	text     string // what the Go runtime writes when the process dies
-	suspects string // what the supervisor tells the process: whom it must refuse
-	ended    string // and how others ended
-}
-
-func crashFilesOf(socket string) crashFiles {
-	return crashFiles{socket + ".crash", socket + ".suspects", socket + ".ended"}
+// known is what a supervisor tells a process that it starts.
+type known struct {
+	Suspects []crashnote.Suspect `json:"suspects,omitempty"` // whom it must refuse
+	Ended    []crashnote.Ended   `json:"ended,omitempty"`    // how others ended
 }
 
 // mostEnded is of how many processes each new one is told how they ended. One that does not live long enough to record
@@ -48,57 +43,48 @@ type crashes struct {
 type life struct {
 	instance string
 	note     *os.File // nil = none
+	text     *os.File // what the Go runtime writes when the process dies; nil = none
 }
 
-// begin returns the instance and the note for a process that will be started, and writes what the process should know.
-// Without them no one is accused, and all workers run.
-func (c *crashes) begin(socket string) (instance string, note *os.File) {
+func (l life) close() {
+	for _, f := range []*os.File{l.note, l.text} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// begin returns what is kept of a process that will be started, and what the process should know. Without notes no one
+// is accused, and all workers run.
+func (c *crashes) begin(socket string) (life, known) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	note, err := crashnote.Create()
-	if err != nil {
+	l := life{instance: rand.Text()}
+	var err, err2 error
+	l.note, err = crashnote.Create()
+	l.text, err2 = crashnote.Nameless("crash")
+	if err := errors.Join(err, err2); err != nil {
 		c.log.Warn().Err(err).Msg("if the next process dies, it will not be known which worker it ran")
 	}
-	instance = rand.Text()
-	c.lives[socket] = life{instance, note}
-	files := crashFilesOf(socket)
-	if all := c.account.Suspects(time.Now()); len(all) > 0 {
-		if err := writeJSON(files.suspects, all); err != nil {
-			c.log.Warn().Err(err).Msg("the next process does not learn which workers ended the last one")
-		}
-	}
-	if len(c.ended) > 0 {
-		if err := writeJSON(files.ended, c.ended); err != nil {
-			c.log.Warn().Err(err).Msg("the next process does not learn how others ended")
-		}
-	}
-	return instance, note
-}
-
-func writeJSON(path string, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, text, 0o600)
+	c.lives[socket] = l
+	return l, known{Suspects: c.account.Suspects(time.Now()), Ended: slices.Clone(c.ended)}
 }
 
 // take reads what a process left.
 func (c *crashes) take(process int, socket string, saw supervisor.End) {
-	files := crashFilesOf(socket)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer func() {
-		_ = os.Remove(files.text)
-		_ = os.Remove(files.suspects)
-		_ = os.Remove(files.ended)
-	}()
 	l, ok := c.lives[socket]
 	if !ok {
 		return
 	}
 	delete(c.lives, socket)
-	end := endOf(saw, crashnote.CrashText(files.text))
+	defer l.close()
+	var text []byte
+	if l.text != nil {
+		text = crashnote.CrashText(l.text)
+	}
+	end := endOf(saw, text)
 	cause := end.Cause()
 	c.ended = append(c.ended[max(0, len(c.ended)-mostEnded+1):], crashnote.Ended{Instance: l.instance, Cause: cause})
 	if !end.Asked {
@@ -108,7 +94,6 @@ func (c *crashes) take(process int, socket string, saw supervisor.End) {
 	if l.note == nil {
 		return
 	}
-	defer func() { _ = l.note.Close() }()
 	found, err := crashnote.Read(l.note, end)
 	if err != nil || len(found.Runs) == 0 {
 		return
@@ -130,55 +115,36 @@ func endOf(saw supervisor.End, text []byte) crashnote.End {
 
 // introduce adds by which name the fleet will learn how this process ended, and what the supervisor knows of how others
 // ended.
-func (c *Child) introduce(to consumer.Config, log zerolog.Logger) consumer.Config {
-	if c == nil {
-		return to
-	}
-	to.Instance = c.instance
-	text, err := os.ReadFile(c.crashes.ended)
-	if err != nil {
-		return to // there are none
-	}
-	if err := json.Unmarshal(text, &to.Ended); err != nil {
-		log.Warn().Err(err).Msg("how other processes ended is not known")
+func (c *Child) introduce(to consumer.Config) consumer.Config {
+	if c != nil {
+		to.Instance, to.Ended = c.instance, c.known.Ended
 	}
 	return to
 }
 
 // openNote begins to note what the threads run, for the supervisor. It returns nil when the supervisor made no note.
 func (c *Child) openNote() (*crashnote.Note, error) {
+	if c.text != nil {
+		defer func() { _ = c.text.Close() }() // the runtime has its own
+		if err := debug.SetCrashOutput(c.text, debug.CrashOptions{}); err != nil {
+			return nil, err
+		}
+	}
 	if c.note == nil {
 		return nil, nil
-	}
-	text, err := os.OpenFile(c.crashes.text, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = text.Close() }() // the runtime has its own
-	if err := debug.SetCrashOutput(text, debug.CrashOptions{}); err != nil {
-		return nil, err
 	}
 	defer func() { _ = c.note.Close() }()
 	return crashnote.Open(c.note)
 }
 
-// hearSuspects reads what the supervisor knows of earlier processes, and tells the owners. It is called when requests
-// begin to come: from then on the times count.
+// hearSuspects tells the owners what the supervisor knows of earlier processes. It is called when requests begin to
+// come: from then on the times count.
 func hearSuspects(p *Process) {
-	if p.child == nil {
+	if p.child == nil || len(p.child.known.Suspects) == 0 {
 		return
 	}
-	text, err := os.ReadFile(p.child.crashes.suspects)
-	if err != nil {
-		return // there are none
-	}
-	var all []crashnote.Suspect
-	if err := json.Unmarshal(text, &all); err != nil {
-		p.log.Warn().Err(err).Msg("the workers that ended earlier processes are not known")
-		return
-	}
-	suspects := make([]dispatch.Suspect, len(all))
-	for i, s := range all {
+	suspects := make([]dispatch.Suspect, len(p.child.known.Suspects))
+	for i, s := range p.child.known.Suspects {
 		suspects[i] = dispatch.Suspect{Owner: s.Owner, Worker: s.Worker, Times: s.Times, Left: s.Left, Try: s.Try}
 		if s.Worker != "" {
 			p.rooms.host.Log(events.LogLine{Time: time.Now(), Owner: s.Owner, Worker: s.Worker, Version: s.Version,

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"github.com/rs/zerolog"
 
@@ -44,4 +45,17 @@ func (b fileBinding) ServeFile(rw http.ResponseWriter, r *http.Request, w *worke
 	if err := assetserver.ServeBinding(rw, r, b.files, w, follows); err != nil && r.Context().Err() == nil {
 		b.log.Error().Err(err).Str("worker", w.Target()).Msg("a file cannot be read")
 	}
+}
+
+// policies follows the bucket of owners' policies.
+type policies struct {
+	bucket *deploy.Policies
+
+	ready     chan struct{} // closed when all policies have come that were stored at the start
+	readyOnce sync.Once
+}
+
+// follow calls apply with each policy of the bucket, until ctx is done.
+func (p *policies) follow(ctx context.Context, apply func(owner string, policy workers.Policy)) {
+	p.bucket.Watch(ctx, apply, func() { p.readyOnce.Do(func() { close(p.ready) }) })
 }

@@ -27,7 +27,9 @@ type ProcessStats struct {
 	Settings map[string]string `json:"settings,omitempty"`
 	// Compilers are those of V8 in this process.
 	Compilers workers.Compilers `json:"compilers"`
-	Now       time.Time         `json:"now,omitzero"` // the process's clock
+	// Unconfined are the parts of the confinement of a supervisor's child that the system refuses, each with the reason.
+	Unconfined []string  `json:"unconfined,omitempty"`
+	Now        time.Time `json:"now,omitzero"` // the process's clock
 }
 
 type dispatchStats struct {
@@ -47,6 +49,9 @@ func (s *ProcessStats) add(o ProcessStats) {
 	s.Vanished = max(s.Vanished, o.Vanished)
 	s.Secrets.add(o.Secrets)
 	s.Compilers = cmp.Or(s.Compilers, o.Compilers) // children of one supervisor have the same
+	if len(s.Unconfined) == 0 {
+		s.Unconfined = o.Unconfined
+	}
 	c := &s.Consumer
 	c.Window += o.Consumer.Window
 	c.Held += o.Consumer.Held
@@ -70,8 +75,17 @@ func (p *Process) Stats() ProcessStats {
 		Secrets:  p.secrets.gate.stats(),
 		Deploys:  p.deployed.watcher.Seen(),
 		Settings: p.settings, Compilers: workers.Compilers(p.cfg.Compilers),
-		Now: time.Now(),
+		Unconfined: p.unconfined(),
+		Now:        time.Now(),
 	}
+}
+
+// unconfined are the parts of the confinement that are missing, where there should be one.
+func (p *Process) unconfined() []string {
+	if p.child == nil {
+		return nil
+	}
+	return p.child.refused
 }
 
 // CheckHealth returns nil unless the process should be replaced.

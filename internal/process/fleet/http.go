@@ -292,7 +292,7 @@ func (s *sharedSockets) addr() string {
 	return s.http.Addr().String()
 }
 
-// forChild returns descriptors for one child; the first is httpDescriptor. The caller closes them. It fails when
+// forChild returns descriptors for one child; none or one. The caller closes them. It fails when
 // the socket is closed. Each child has its own, because that may happen while a child starts.
 func (s *sharedSockets) forChild() ([]*os.File, error) {
 	if s.http == nil {

@@ -102,7 +102,7 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 		return nil, err
 	}
 	p.onlookers.openTails(cfg.Prefix, p.link.publish)
-	settling := c.introduce(inventory.Consumer(cfg), log)
+	settling := c.introduce(inventory.Consumer(cfg))
 	settling.Catalog, settling.OnLog = &p.deployed.catalog, p.onlookers.seeLine
 	settling.Observers = &p.onlookers.observers
 	if p.rooms.consumer, err = consumer.New(settling, p.link.nc, p.rooms.dispatch, log, p.registry); err != nil {

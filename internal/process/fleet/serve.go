@@ -34,6 +34,9 @@ func ServeChild(ctx context.Context, cfg config.Config, log zerolog.Logger, c *C
 	if err != nil {
 		return err
 	}
+	if c != nil {
+		p.checks.remote = c.checks
+	}
 	if p.checks.executable, err = os.Executable(); err != nil {
 		log.Warn().Err(err).Msg("modules that owners deploy are loaded in this process")
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -45,17 +44,7 @@ type whenReady func(url, admin, http string)
 // Supervise runs cfg.Processes processes of the fleet until ctx is done and all have drained. It uses no V8 itself. It
 // calls up when all of them take events.
 func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out io.Writer, up whenReady) error {
-	// The children read it too. One that refuses it would be started again and again.
-	if _, err := loadIdentities(cfg, zerolog.Nop()); err != nil {
-		return err
-	}
-	if err := cfg.CheckACMEKey(); err != nil {
-		return err
-	}
-	if _, err := certificates.LoadRoots(cfg.HTTPAcmeCA); err != nil {
-		return err
-	}
-	if _, err := telemetry.Read(os.Getenv); err != nil { // its processes would not start
+	if err := checkForChildren(cfg); err != nil {
 		return err
 	}
 	url := cfg.NatsURL
@@ -74,7 +63,12 @@ func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out i
 	}
 	defer sockets.close()
 	defer context.AfterFunc(ctx, sockets.close)() // children close theirs too: then no client can connect any more
-	s, err := openSupervised(cfg, url, log, out, sockets)
+	launch, err := openLauncher(cfg, url, log, sockets)
+	if err != nil {
+		return err
+	}
+	defer launch.checks.Wait()
+	s, err := openSupervised(cfg, launch, log, out)
 	if err != nil {
 		return err
 	}
@@ -105,65 +99,52 @@ func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out i
 	return nil
 }
 
-func openSupervised(cfg config.Config, url string, log zerolog.Logger, out io.Writer,
-	sockets *sharedSockets) (*supervised, error) {
-	executable, err := os.Executable()
-	if err != nil {
-		return nil, err
+// checkForChildren reads what the children read too. One that refuses it would be started again and again.
+func checkForChildren(cfg config.Config) error {
+	if _, err := loadIdentities(cfg, zerolog.Nop()); err != nil {
+		return err
 	}
+	if err := cfg.CheckACMEKey(); err != nil {
+		return err
+	}
+	if _, err := certificates.LoadRoots(cfg.HTTPAcmeCA); err != nil {
+		return err
+	}
+	_, err := telemetry.Read(os.Getenv)
+	return err
+}
+
+func openSupervised(cfg config.Config, launch *launcher, log zerolog.Logger, out io.Writer) (*supervised, error) {
 	s := &supervised{registry: prometheus.NewRegistry()}
 	own := prometheus.WrapRegistererWith(prometheus.Labels{"process": "supervisor"}, s.registry)
 	own.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	environ := childEnviron(cfg, url)
+	if err := RegisterConfined(launch.confined, launch.refused, s.registry); err != nil {
+		return nil, err
+	}
 	c := supervisor.DefaultConfig(cfg.Processes)
 	c.StopTimeout, c.FinalCode = cfg.DrainTimeout+stopGrace, inventory.ExitCode
 	c.Log, c.Metrics = log, s.registry
 	c.Output = childOutput(cfg, log, out)
-	crashes := &crashes{log: log, lives: map[string]life{}}
-	c.Ended = crashes.take
-	c.Command = func(process int, socket string) supervisor.Command {
-		files, err := sockets.forChild()
-		if err != nil {
-			return supervisor.Command{Err: err}
-		}
-		started := func() {}
-		env := append(environ[:len(environ):len(environ)], fmt.Sprintf("%s=%d:%s", config.ChildVariable, process, socket))
-		if cfg.Embeds() {
-			env = append(env, embeddedVariable+"=yes")
-		}
-		if len(files) > 0 {
-			env, started = append(env, httpVariable+"=yes"), func() { _ = files[0].Close() }
-		}
-		instance, note := crashes.begin(socket)
-		env = append(env, instanceVariable+"="+instance)
-		if note != nil {
-			env = append(env, fmt.Sprintf("%s=%d", noteVariable, firstDescriptor+len(files)))
-			files = append(files, note)
-		}
-		return supervisor.Command{Path: executable, Args: []string{"serve"}, Env: env, Files: files, Started: started}
-	}
+	c.Ended, c.Command, c.Enter = launch.crashes.take, launch.command, launch.enter(launch.reads)
+	var err error
 	if s.Supervisor, err = supervisor.Open(c); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// childEnviron returns the environment of this process with the configuration of a child. NATS is at url.
-func childEnviron(cfg config.Config, url string) []string {
+// forChild returns the environment of a child, and the variables that are not in it because they may hold secrets. NATS
+// is at url.
+func forChild(cfg config.Config, url string) (environ []string, secrets []byte) {
 	if cfg.NatsContext == "" {
 		cfg.NatsURL = url
 	}
 	if cfg.Threads == 0 {
 		cfg.Threads = min((runtime.GOMAXPROCS(0)+cfg.Processes-1)/cfg.Processes, 64)
 	}
-	cfg.Processes, cfg.AdminAddr, cfg.ConsoleAddr, cfg.LogFormat = 0, "", "", "json"
-	var environ []string
-	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(entry, config.EnvPrefix+"_") {
-			environ = append(environ, entry)
-		}
-	}
-	return append(environ, cfg.Environ()...)
+	cfg.Processes, cfg.AdminAddr, cfg.LogFormat = 0, "", "json"
+	cfg.ConsoleAddr, cfg.ConsoleToken = "", "" // the console is the supervisor's
+	return cfg.ForChild()
 }
 
 // childOutput writes the messages of children in the format of this process. It makes a message from every other line,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,10 +50,6 @@ func (c *child) take(p *process) {
 
 // run starts the child again and again until ctx is done and all processes that it started have ended.
 func (c *child) run(ctx context.Context) {
-	// The kernel treats the end of the thread that started a child as the end of the child's parent. So this thread
-	// must stay.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	var leaving sync.WaitGroup // processes that were replaced
 	defer leaving.Wait()
 	log := c.cfg.Log.With().Int("process", c.index).Logger()

@@ -25,6 +25,9 @@ type Config struct {
 	// Ended is called when a process has ended, or did not start, before another takes its place. socket is that of its
 	// Command. Several goroutines may call it. nil = no calls.
 	Ended func(process int, socket string, end End)
+	// Enter is called on the OS thread that starts a process, before it does. The thread does nothing else, and what Enter
+	// changes on it the process inherits. With an error the process is not started. nil = no calls.
+	Enter func() error
 	// FinalCode is the exit code by which a child says that another try gives the same; 0 = none. While no child is
 	// ready, the supervisor then ends all, with the last line that the child wrote. Otherwise it tries again.
 	FinalCode int

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/pinwheel-run/pinwheel/internal/process/confine"
 )
 
 // process is a process that was started.
@@ -54,7 +56,7 @@ func (c *child) start(ctx context.Context) (*process, error) {
 	cmd.Stdout, cmd.Stderr = out, out
 	err := what.Err
 	if err == nil {
-		err = cmd.Start()
+		err = confine.Start(cmd, c.cfg.Enter, p.ended)
 	}
 	if what.Started != nil {
 		what.Started()

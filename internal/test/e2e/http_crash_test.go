@@ -51,7 +51,11 @@ func (l *lockedLines) has(owner, part string) bool {
 
 func openSite(t *testing.T) *site {
 	s := &site{dir: t.TempDir(), logs: &lockedLines{}}
-	s.supervisor = supervise(t, "TMPDIR="+s.dir, "PINWHEEL_PROCESSES=1", "PINWHEEL_THREADS=2",
+	confine := "PINWHEEL_CONFINE=require"
+	if os.Getuid() != 0 {
+		confine = "PINWHEEL_CONFINE=off" // the test looks at files of the supervisor, which are hidden else
+	}
+	s.supervisor = supervise(t, confine, "TMPDIR="+s.dir, "PINWHEEL_PROCESSES=1", "PINWHEEL_THREADS=2",
 		"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false", "PINWHEEL_NATS_PORT=-1",
 		"PINWHEEL_DATA="+natstest.StoreDir(t))
 	h := &testFleet{t: t}

@@ -112,10 +112,11 @@ func TestKubernetesPod(t *testing.T) {
 		"control-token": "0123456789abcdef"} {
 		require.NoError(t, os.WriteFile(filepath.Join(secrets, name), []byte(value), 0o600))
 	}
-	env := []string{"TMPDIR=/mnt/tmp", "SECRETS=" + secrets, "ID=" + strconv.Itoa(p.SecurityContext.RunAsUser)}
+	env := []string{"TMPDIR=/mnt/tmp", "SECRETS=" + secrets, "PINWHEEL_CONFINE=require",
+		"ID=" + strconv.Itoa(p.SecurityContext.RunAsUser)}
 	in := []string{"unshare", "--mount"}
 	if os.Getuid() != 0 {
-		in, env[2] = append(in, "--map-root-user"), "ID="
+		in, env[3] = append(in, "--map-root-user"), "ID="
 	}
 	for _, e := range c.Env {
 		value := e.Value

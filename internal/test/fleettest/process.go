@@ -26,7 +26,7 @@ import (
 
 const (
 	// asPinwheel makes the test binary run as pinwheel.
-	asPinwheel = "TEST_AS_PINWHEEL"
+	asPinwheel = "_PINWHEEL_TEST_AS"
 	// patience is how long tests wait for a fact on a busy machine.
 	patience = 60 * time.Second
 )
@@ -37,6 +37,7 @@ func BeChild() {
 	natstest.BeServer()
 	modulecheck.BeChild()
 	if os.Getenv(asPinwheel) != "" {
+		hearBreach()
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 }
@@ -84,6 +85,12 @@ func ServeIn(t testing.TB, in []string, url string, env ...string) *Process {
 	p := launch(t, in, nil, url, env)
 	p.AwaitReady()
 	return p
+}
+
+// LaunchIn is ServeIn that does not wait.
+func LaunchIn(t testing.TB, in []string, url string, env ...string) *Process {
+	t.Helper()
+	return launch(t, in, nil, url, env)
 }
 
 // Launch is Serve that does not wait.
