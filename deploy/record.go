@@ -22,10 +22,11 @@ const (
 	format2 = 2 // adds secrets, concurrency, jsonVars, http, assets, staged, tag and message
 	format3 = 3 // adds kv, objects, services, version, nats, queue and batch; bundles that import cloudflare:workers
 	format4 = 4 // adds trace
+	format5 = 5 // adds bundles that import pinwheel:node
 )
 
 // newestFormat is the newest format that this process reads.
-func newestFormat() int { return max(format4, workers.NewestBindingsFormat()) }
+func newestFormat() int { return max(format5, workers.NewestBindingsFormat()) }
 
 // record is one version of a worker, as the KV bucket has it.
 type record struct {
@@ -70,6 +71,9 @@ func newRecord(w *workers.Worker, staged bool) *record {
 	r.Format = r.leastFormat()
 	if bundle.ImportsRuntime(w.Code) {
 		r.Format = max(r.Format, format3) // processes that do not read it have no such module
+	}
+	if bundle.ImportsNode(w.Code) {
+		r.Format = max(r.Format, format5)
 	}
 	return r
 }

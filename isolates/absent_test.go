@@ -44,7 +44,7 @@ func TestAbsentGlobalsAreExplained(t *testing.T) {
 	b.cpu = ample
 	for code, want := range map[string]string{
 		`new WebAssembly.Memory({ initial: 1 })`: "ReferenceError: WebAssembly is not defined (a worker has none, since nothing bounds the memory that its modules take)",
-		`process.env.HOME`:                       "ReferenceError: process is not defined (a worker has no process; variables come as env, the second argument of a handler)",
+		`process.env.HOME`:                       "ReferenceError: process is not defined (a worker has it if its manifest says \"node\": true; variables come as env, the second argument of a handler)",
 		`new HTMLRewriter()`:                     "ReferenceError: HTMLRewriter is not defined (a worker has none; an npm package that parses HTML in JavaScript does its work)",
 		`eval("1")`:                              "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
 		`new Function("1")`:                      "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",

@@ -30,7 +30,7 @@ func IsSource(path string) bool {
 
 // Bundle is a source file with all its imports, as one ES module, and its manifest.
 type Bundle struct {
-	Code      string // ES2024 module, ASCII; it imports nothing, or only cloudflare:workers
+	Code      string // ES2024 module, ASCII; it imports nothing, or only modules of the runtime
 	File      string // its name in stack traces: the source's base name with .js
 	SourceMap []byte // version 3 JSON with the text of the sources; names are relative to the source's directory
 
@@ -208,6 +208,7 @@ type entry struct {
 	text    string // "" = that of the file
 	files   importedFiles
 	scripts scripts
+	node    bool // it has Node's modules
 }
 
 // joinSourceErrors makes one list of the faults that several steps found. An error of another kind is returned instead.

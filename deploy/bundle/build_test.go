@@ -105,7 +105,7 @@ func TestBuildFollowsBrowserMaps(t *testing.T) {
 
 	// An import of a module of Node by the worker itself is refused as ever.
 	ds := refused(t, write(t, filepath.Join(dir, "bad.js"), `import "fs"; export default { task() {} }`))
-	require.Contains(t, ds[0].Text, `import of "fs": a worker has no node: modules`)
+	require.Contains(t, ds[0].Text, `import of "fs": a worker has Node's modules if its manifest says`)
 }
 
 // A file or a package that the map says false of is an empty module, whether it is there or not.
@@ -179,8 +179,8 @@ func TestBuildListsEveryImportThatCannotBe(t *testing.T) {
 		require.NotContains(t, d.String(), "external")
 	}
 	require.ElementsMatch(t, []string{
-		`testdata/imports.ts:1:30: import of "node:fs": a worker has no node: modules but node:async_hooks`,
-		`testdata/imports.ts:2:18: import of "path": a worker has no node: modules but node:async_hooks`,
+		`testdata/imports.ts:1:30: import of "node:fs": a worker has Node's modules if its manifest says "node": true (wrangler's: the flag nodejs_compat)`,
+		`testdata/imports.ts:2:18: import of "path": a worker has Node's modules if its manifest says "node": true (wrangler's: the flag nodejs_compat)`,
 		`testdata/imports.ts:4:21: Could not resolve "./nowhere"`,
 		`testdata/imports.ts:5:20: import of "https://example.com/mod.js": a worker cannot import from a URL`,
 		`testdata/imports.ts:6:18: Could not resolve "left-pad"`,
@@ -393,7 +393,7 @@ func TestBuildTakesFilesForBrowsersWhereThoseForWorkerdWantNode(t *testing.T) {
 		"cf.js": `import "node:net";`, "web.js": `import "node:dns";`})
 	ds := refused(t, write(t, filepath.Join(dir, "bad.js"), `import "node-only"; export default { task() {} }`))
 	require.Len(t, ds, 1)
-	require.Contains(t, ds[0].Text, `import of "node:net": a worker has no node: modules`)
+	require.Contains(t, ds[0].Text, `import of "node:net": a worker has Node's modules if its manifest says`)
 }
 
 // An import of a .bin file is an ArrayBuffer, and rules of wrangler say what other files are.

@@ -17,10 +17,13 @@ func Types() string { return types }
 //go:embed builtin/async_hooks.js
 var asyncHooks string
 
-// builtins provides the modules that a worker may import beside its files and packages. Those of Node are bundled like
-// any other module. cloudflare:workers stays an import of the bundle: the runtime has that module.
-func builtins() api.Plugin {
-	const space = "node" // as in node:async_hooks: messages use this name
+// nodeSpace is the namespace of Node's modules, as in node:async_hooks: messages use this name.
+const nodeSpace = "node"
+
+// builtins provides the modules that a worker may import beside its files and packages. With node these are all of
+// Node's. Without, there is async_hooks alone, which is bundled like any other module. cloudflare:workers stays an
+// import of the bundle: the runtime has that module.
+func builtins(node bool) api.Plugin {
 	return api.Plugin{Name: builtinsPlugin, Setup: func(b api.PluginBuild) {
 		b.OnResolve(api.OnResolveOptions{Filter: `^cloudflare:workers$`},
 			func(a api.OnResolveArgs) (api.OnResolveResult, error) {
@@ -42,11 +45,15 @@ func builtins() api.Plugin {
 			func(api.OnLoadArgs) (api.OnLoadResult, error) {
 				return api.OnLoadResult{Contents: &scriptAdapter, Loader: api.LoaderJS}, nil
 			})
+		if node {
+			nodeModules(b)
+			return
+		}
 		b.OnResolve(api.OnResolveOptions{Filter: `^(node:)?async_hooks$`},
 			func(api.OnResolveArgs) (api.OnResolveResult, error) {
-				return api.OnResolveResult{Path: "async_hooks", Namespace: space, SideEffects: api.SideEffectsFalse}, nil
+				return api.OnResolveResult{Path: "async_hooks", Namespace: nodeSpace, SideEffects: api.SideEffectsFalse}, nil
 			})
-		b.OnLoad(api.OnLoadOptions{Filter: `^async_hooks$`, Namespace: space},
+		b.OnLoad(api.OnLoadOptions{Filter: `^async_hooks$`, Namespace: nodeSpace},
 			func(api.OnLoadArgs) (api.OnLoadResult, error) {
 				return api.OnLoadResult{Contents: &asyncHooks, Loader: api.LoaderJS}, nil
 			})

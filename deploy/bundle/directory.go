@@ -308,7 +308,7 @@ func (f *routeFiles) inputs() (list []string) {
 func (l layout) entryOf() (e entry, err error) {
 	e.files, e.scripts = alwaysImported, l.scripts()
 	if l.manifest != nil {
-		e.files = e.files.with(l.manifest.Files)
+		e.files, e.node = e.files.with(l.manifest.Files), l.manifest.Node
 	}
 	if l.routes == nil {
 		e.path = l.source

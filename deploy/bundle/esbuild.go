@@ -30,7 +30,7 @@ func run(ctx context.Context, p *project, e entry, web *webFiles) (result api.Bu
 // buildOptions are the options of esbuild. done must be called after the build.
 func buildOptions(p *project, e entry, web *webFiles) (o api.BuildOptions, done func()) {
 	abs, dir := e.abs, filepath.Dir(e.abs)
-	plugins := []api.Plugin{builtins(), refuseImports(), e.files.data(), e.scripts.plugin(p)}
+	plugins := []api.Plugin{builtins(e.node), refuseImports(), e.files.data(), e.scripts.plugin(p)}
 	if !p.open {
 		plugins = append(plugins, p.plugin())
 	}
@@ -55,6 +55,9 @@ func buildOptions(p *project, e entry, web *webFiles) (o api.BuildOptions, done 
 		Define:   map[string]string{"process.env.NODE_ENV": `"production"`},
 		Loader:   e.files.loaders(),
 		LogLevel: api.LogLevelSilent, Plugins: plugins,
+	}
+	if e.node {
+		o.Banner = map[string]string{"js": nodeBanner}
 	}
 	if len(web.packages) == 0 {
 		return o, func() {}

@@ -57,6 +57,9 @@ func refusePlatform(scheme, name string) (string, []string) {
 	return fmt.Sprintf("import of %q: it is a module of %s, which a worker does not have", scheme+":"+name, platforms[scheme]), []string{advice}
 }
 
+// wantsNode says how a worker has Node's modules.
+const wantsNode = `a worker has Node's modules if its manifest says "node": true (wrangler's: the flag nodejs_compat)`
+
 // refuseNode is the message for an import of a module of Node, as the author or a package wrote it.
 func refuseNode(text, name string) (string, []string) {
 	written := unresolved.FindStringSubmatch(text)[1]
@@ -65,7 +68,7 @@ func refuseNode(text, name string) (string, []string) {
 	if a, ok := insteadOf(top); ok {
 		advice = a
 	}
-	return fmt.Sprintf("import of %q: a worker has no node: modules but node:async_hooks", written), []string{advice}
+	return fmt.Sprintf("import of %q: %s", written, wantsNode), []string{advice}
 }
 
 // insteadOf says what a worker uses instead of a module of Node.

@@ -24,7 +24,7 @@ func TestBuildNamesModulesOfNodeAndWhatDoesTheirWork(t *testing.T) {
 			`export default await import("%");`} {
 			ds := refused(t, write(t, t.TempDir()+"/app.js", strings.ReplaceAll(form, "%", module)))
 			require.Len(t, ds, 1, module)
-			require.Equal(t, `import of "`+module+`": a worker has no node: modules but node:async_hooks`, ds[0].Text)
+			require.Equal(t, `import of "`+module+`": a worker has Node's modules if its manifest says "node": true (wrangler's: the flag nodejs_compat)`, ds[0].Text)
 			require.Len(t, ds[0].Notes, 1)
 			require.True(t, strings.HasPrefix(ds[0].Notes[0], advice), ds[0].Notes[0])
 		}

@@ -68,7 +68,7 @@ subrequests = 0x14
 			Schedules: []workers.Schedule{{Name: "1", Cron: "*/5 * * * *"}, {Name: "2", Cron: "0 9 * * MON-FRI"}},
 		}, m.Spec)
 		require.ElementsMatch(t, []string{
-			"$schema", "compatibility_date", "compatibility_flags", "observability", "kv_namespaces[0].preview_id",
+			"$schema", "compatibility_date", "observability", "kv_namespaces[0].preview_id",
 			"r2_buckets[0].jurisdiction", "durable_objects", "no_bundle",
 		}, m.Ignored, "nothing is dropped in silence")
 	}
@@ -290,6 +290,19 @@ func TestWranglerCompatibilityOfSockets(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, want, m.BinaryType, text)
 		require.Equal(t, want == "" && text != "{}", slices.Contains(m.Ignored, "compatibility_date"), text)
+	}
+	for text, want := range map[string]bool{
+		`{}`:                                         false,
+		`{"compatibility_date": "2026-08-03"}`:       false,
+		`{"compatibility_date": "2026-08-04"}`:       true,
+		`{"compatibility_flags": ["nodejs_compat"]}`: true,
+		`{"compatibility_date": "2024-01-01", "compatibility_flags": ["nodejs_compat_v2"]}`:                  true,
+		`{"compatibility_date": "2026-09-01", "compatibility_flags": ["no_nodejs_compat"]}`:                  false,
+		`{"compatibility_date": "2026-09-01", "compatibility_flags": ["no_nodejs_compat", "nodejs_compat"]}`: false,
+	} {
+		m, err := manifest.Parse(manifest.WranglerJSON, "m", []byte(text), nil)
+		require.NoError(t, err, text)
+		require.Equal(t, want, m.Node, text)
 	}
 	for _, text := range []string{`{"compatibility_date": "soon"}`, `{"compatibility_date": 2026}`,
 		`{"compatibility_date": "2026-13-01"}`} {

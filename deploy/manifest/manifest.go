@@ -23,11 +23,14 @@ type Manifest struct {
 	FileRoutes string
 	workers.Spec
 	Plain []string // vars that look like secrets and are none
+	Node  bool     // Node's modules can be imported, and Buffer, process and global are there
 	// Files says by extension what an import of a file that is no code gives
 	Files   map[string]FileKind
 	Ignored []string // keys that say nothing about how a worker runs here, in their order
 	Notes   []string // what other keys mean here
 	foreignPages
+
+	compatible map[string]bool // the keys of wrangler that say of Cloudflare's changes what makes a difference here
 
 	d *decoder
 }
@@ -153,6 +156,7 @@ type native struct {
 	FileRoutes string `json:"fileRoutes,omitempty"`
 	workers.Spec
 	Plain []string `json:"plain,omitempty"`
+	Node  bool     `json:"node,omitempty"` // only a bundle depends on it: it is not stored
 }
 
 // later are the keys of the design whose features do not exist yet. A key that workers.Spec has is never looked up.
@@ -186,7 +190,8 @@ func (m *Manifest) fromNative(root *node, lookup Lookup) error {
 	if err := m.d.value("", root, reflect.ValueOf(&n).Elem()); err != nil {
 		return err
 	}
-	m.Name, m.Main, m.FileRoutes, m.Spec, m.Plain = n.Name, n.Main, n.FileRoutes, n.Spec, n.Plain
+	m.Name, m.Main, m.FileRoutes, m.Spec = n.Name, n.Main, n.FileRoutes, n.Spec
+	m.Plain, m.Node = n.Plain, n.Node
 	m.keepJSON()
 	for i := range m.Schedules {
 		m.Schedules[i].Name = cmp.Or(m.Schedules[i].Name, strconv.Itoa(i+1))

@@ -71,7 +71,7 @@ func (m *Manifest) fromWrangler(root *node) error {
 	m.d.other = m.wranglerKey
 	var w wrangler
 	m.d.json, m.d.scalars = map[string]string{}, true
-	if err := m.wranglerSockets(root); err != nil {
+	if err := m.wranglerCompatibility(root); err != nil {
 		return err
 	}
 	if err := m.d.value("", root, reflect.ValueOf(&w).Elem()); err != nil {
@@ -225,7 +225,7 @@ func cloudflareCron(cron string) error {
 // wranglerKey is called for each key of wrangler that Pinwheel does not keep.
 func (m *Manifest) wranglerKey(full string, k member) (bool, error) {
 	key := elementIndex.ReplaceAllString(full, "[]")
-	if key == compatibilityDate && m.BinaryType != "" {
+	if m.compatible[full] {
 		return true, nil
 	}
 	if _, ok := wranglerIgnored[key]; ok {

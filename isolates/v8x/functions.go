@@ -13,11 +13,21 @@ const MaxFunctions = 256 << 20 / 16
 // it is charged.
 const RuntimeFunctions = 3500
 
+// NodeFunctions is how many more functions a context has when all modules of Node have run in it. A module that has
+// none of them does not name nodeRuntime.
+const (
+	NodeFunctions = 2000
+	nodeRuntime   = "pinwheel:node"
+)
+
 // FunctionsIn returns an upper bound of the functions of a context with that module. A function has an arrow, or a
 // body after its parameters. A class may have three of its own: a constructor, and one for its fields of each kind. Any
 // control statement counts as a function too.
 func FunctionsIn(code string) int64 {
 	n := RuntimeFunctions + strings.Count(code, "=>") + 3*strings.Count(code, "class")
+	if strings.Contains(code, nodeRuntime) {
+		n += NodeFunctions
+	}
 	for rest := code; ; {
 		i := strings.IndexByte(rest, '{')
 		if i < 0 {

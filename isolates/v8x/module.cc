@@ -31,8 +31,8 @@ Local<v8::Value> ImportError(v8::Isolate* isolate, Local<v8::String> specifier) 
   return v8::Exception::TypeError(s, Local<v8::Value>());
 }
 
-// The runtime's module, the one that a bundle may import.
-constexpr char kBuiltin[] = "cloudflare:workers";
+// The runtime's modules, those that a bundle may import. The runtime says what they export.
+constexpr const char* kBuiltins[] = {"cloudflare:workers", "pinwheel:node"};
 
 // A name and its value, as the runtime lists them one after the other.
 struct Export {
@@ -40,11 +40,12 @@ struct Export {
   Local<v8::Value> value;
 };
 
-// What the runtime's module exports.
-bool BuiltinExports(v8x_context* c, std::vector<Export>* out) {
-  Local<v8::Value> argv[1] = {v8::Number::New(c->owner->isolate, kOpBuiltin)};
+// What the runtime's module of this index exports.
+bool BuiltinExports(v8x_context* c, size_t which, std::vector<Export>* out) {
+  v8::Isolate* isolate = c->owner->isolate;
+  Local<v8::Value> argv[2] = {v8::Number::New(isolate, kOpBuiltin), v8::Number::New(isolate, static_cast<double>(which))};
   Local<v8::Value> answer;
-  if (!CallEntry(c, 1, argv, &answer) || !answer->IsArray()) return false;
+  if (!CallEntry(c, 2, argv, &answer) || !answer->IsArray()) return false;
   Local<v8::Array> list = answer.As<v8::Array>();
   for (uint32_t i = 0; i + 1 < list->Length(); i += 2) {
     Local<v8::Value> name, value;
@@ -56,12 +57,13 @@ bool BuiltinExports(v8x_context* c, std::vector<Export>* out) {
 
 // Gives the module its values, when it is evaluated: before V8 has linked it there is nowhere to put them. V8 wants a
 // promise.
+template <size_t which>
 v8::MaybeLocal<v8::Value> EvaluateBuiltin(Local<v8::Context> context, Local<v8::Module> module) {
   v8x_context* c = current;
   std::vector<Export> exports;
   Local<v8::Promise::Resolver> done;
   bool ok;
-  if (!c || !BuiltinExports(c, &exports) || !v8::Promise::Resolver::New(context).To(&done)) return {};
+  if (!c || !BuiltinExports(c, which, &exports) || !v8::Promise::Resolver::New(context).To(&done)) return {};
   for (const Export& e : exports) {
     if (!module->SetSyntheticModuleExport(c->owner->isolate, e.name, e.value).To(&ok)) return {};
   }
@@ -69,19 +71,22 @@ v8::MaybeLocal<v8::Value> EvaluateBuiltin(Local<v8::Context> context, Local<v8::
   return Local<v8::Value>(done->GetPromise());
 }
 
+template <size_t which>
 v8::MaybeLocal<v8::Module> Builtin(v8x_context* c, Local<v8::String> specifier) {
   std::vector<Export> exports;
-  if (!c || !BuiltinExports(c, &exports)) return {};
+  if (!c || !BuiltinExports(c, which, &exports)) return {};
   std::vector<Local<v8::String>> names;
   for (const Export& e : exports) names.push_back(e.name);
   return v8::Module::CreateSyntheticModule(
-      c->owner->isolate, specifier, v8::MemorySpan<const Local<v8::String>>(names.data(), names.size()), EvaluateBuiltin);
+      c->owner->isolate, specifier, v8::MemorySpan<const Local<v8::String>>(names.data(), names.size()), EvaluateBuiltin<which>);
 }
 
 v8::MaybeLocal<v8::Module> ResolveImport(Local<v8::Context>, Local<v8::String> specifier, Local<v8::FixedArray>,
                                          Local<v8::Module>) {
   v8::Isolate* isolate = v8::Isolate::GetCurrent();
-  if (Utf8(isolate, specifier) == kBuiltin) return Builtin(current, specifier);
+  std::string name = Utf8(isolate, specifier);
+  if (name == kBuiltins[0]) return Builtin<0>(current, specifier);
+  if (name == kBuiltins[1]) return Builtin<1>(current, specifier);
   Local<v8::Value> error = ImportError(isolate, specifier);
   if (!error.IsEmpty()) isolate->ThrowException(error);
   return {};

@@ -356,4 +356,13 @@ const scope = ObjectCreate(EventTarget.prototype);
 internal.defineTag(scope, "global");
 ObjectSetPrototypeOf(globalThis, scope);
 
+// eventListeners lists the listeners of a target for this type.
+internal.eventListeners = (target, type) => {
+  const out = [];
+  for (let l = listenersOf(target).head; l !== null; l = l.next) {
+    if (l.type === type && !l.removed) internal.appendArray(out, l.callback);
+  }
+  return out;
+};
+
 primordials.ObjectAssign(internal, { Event, EventTarget, dispatch, fire, hasListeners, setHandler, HandlerSlot, eventState, initEvent: Event.prototype.initEvent });

@@ -70,7 +70,7 @@ function act(op, a, b, c, d, e, f, g, h) {
     case SOCKET_SENT: return internal.socketSent(a, b, c);
     case SOCKET_CLOSED: return internal.socketClosed(a, b, c, d, e);
     case ENV: return prepare(a, b, c, d, e, f);
-    case BUILTIN: return internal.builtinExports();
+    case BUILTIN: return a === 0 ? internal.builtinExports() : internal.nodeExports();
     case MODULE: return loaded(a);
     case UNHANDLED: return internal.unhandled(a, b);
     case HANDLED: return internal.handledLate(a);

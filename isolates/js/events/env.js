@@ -6,12 +6,15 @@
 const { JSONParse, ObjectDefineProperty, ObjectFreeze } = primordials;
 
 let env = ObjectFreeze({});
+let jsonVars = [];
 internal.env = () => env;
+internal.jsonVars = () => jsonVars;
 
 // buildEnv makes env from flat lists: name, value of texts and json; kind, name, value of bindings. texts are variables
 // and secrets. The values of json are JSON texts. What they make is not frozen, as at Cloudflare.
 internal.buildEnv = (texts, json, bindings) => {
   const object = {};
+  jsonVars = json;
   for (let i = 0; i + 1 < texts.length; i += 2) define(object, texts[i], texts[i + 1]);
   for (let i = 0; i + 1 < json.length; i += 2) define(object, json[i], JSONParse(json[i + 1]));
   for (let i = 0; i + 2 < bindings.length; i += 3) {

@@ -122,6 +122,7 @@ class AsyncLocalStorage {
   }
 }
 defineGlobal("AsyncLocalStorage", AsyncLocalStorage);
+internal.AsyncLocalStorage = AsyncLocalStorage;
 
 // ---- AsyncContext ----
 

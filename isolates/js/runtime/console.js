@@ -44,6 +44,8 @@ function emit(level, text) {
   send(sendOps.LOG, level, text);
 }
 
+internal.logLine = emit;
+
 function indent(text, depth) {
   const pad = StringPrototypeRepeat("  ", depth);
   if (!StringPrototypeIncludes(text, "\n")) return pad + text;

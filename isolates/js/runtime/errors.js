@@ -213,7 +213,7 @@ const absent = {
   "WebAssembly is not defined": "a worker has none, since nothing bounds the memory that its modules take",
   "SharedArrayBuffer is not defined": "a worker has none, since nothing bounds shared memory",
   "Atomics is not defined": "a worker has none, since it has no shared memory",
-  "Buffer is not defined": "a worker has Uint8Array, TextEncoder, atob() and btoa()",
+  "Buffer is not defined": "a worker has it if its manifest says \"node\": true; it has Uint8Array, TextEncoder, atob() and btoa() anyway",
   "HTMLRewriter is not defined": "a worker has none; an npm package that parses HTML in JavaScript does its work",
   "Worker is not defined": "a worker starts no threads; env.QUEUE.send() has another event run",
   "SharedWorker is not defined": "a worker starts no threads; env.QUEUE.send() has another event run",
@@ -225,7 +225,7 @@ const absent = {
   "indexedDB is not defined": "a worker stores nothing; what lasts is behind fetch()",
   "document is not defined": "a worker has no document",
   "window is not defined": "a worker has no window; globalThis and self are the global object",
-  "global is not defined": "a worker has globalThis and self",
+  "global is not defined": "a worker has it if its manifest says \"node\": true; it has globalThis and self anyway",
   "module is not defined": "a worker is an ES module: export what others import",
   "exports is not defined": "a worker is an ES module: export what others import",
   "__dirname is not defined": "a worker has no files",
@@ -233,7 +233,7 @@ const absent = {
   "Deno is not defined": "a worker has web APIs only; variables come as env, the second argument of a handler",
   "Bun is not defined": "a worker has web APIs only; variables come as env, the second argument of a handler",
   "Temporal is not defined": "this V8 has none; the npm packages temporal-polyfill and @js-temporal/polyfill do its work",
-  "process is not defined": "a worker has no process; variables come as env, the second argument of a handler",
+  "process is not defined": "a worker has it if its manifest says \"node\": true; variables come as env, the second argument of a handler",
   "require is not defined": "a worker has import, and deploy bundles what is imported",
 };
 

@@ -21,7 +21,7 @@ const { lazy, lazyValues, run } = host;
 //   tests: functions in internal that tell whether a value is one of the feature's objects. Before the first use none is.
 const table = {
   __proto__: null,
-  async_context: { interfaces: ["AsyncContext", "AsyncLocalStorage"] },
+  async_context: { interfaces: ["AsyncContext", "AsyncLocalStorage"], names: ["AsyncLocalStorage"] },
   base64: { operations: ["atob", "btoa"], names: ["fromBase64url", "fromForgivingBase64", "toBase64url"] },
   batch: { names: ["newBatch", "newMessageBatch", "readFailures"] },
   blob_url: { names: ["blobOf", "blobResponse", "createBlobURL", "revokeBlobURL"] },
@@ -64,6 +64,9 @@ const table = {
     names: ["here", "isPortDetached", "movePort", "newMessageEvent", "newPort", "newWire"],
     tests: ["isMessagePort"],
   },
+  node: { names: ["node", "nodeExports"] },
+  "node/buffer": { properties: ["Buffer"] },
+  "node/process": { properties: ["process"] },
   navigator: {
     interfaces: ["Navigator", "Scheduler"],
     attributes: ["navigator"],
@@ -188,6 +191,17 @@ internal.bindingKind = (kind) => {
   return internal.bindingKinds[kind];
 };
 
+// nodeModules has the modules of Node by name. A module that has other files than node/NAME.js is a feature of these.
+internal.nodeModules = { __proto__: null };
+
+const byModule = { __proto__: null }; // the features of modules of Node
+
+// nodeModule returns the value of a module of Node, which isolates/js/node has.
+internal.nodeModule = (name) => {
+  use(byModule[name] ??= new Feature(`node/${name}`, []));
+  return internal.nodeModules[name];
+};
+
 // startFeatures is called before the first use.
 internal.startFeatures = () => {
   started = true;
@@ -200,6 +214,7 @@ for (const name of ReflectOwnKeys(table)) {
   } = table[name];
   const feature = new Feature(name, [...names, ...tests]);
   if (name.startsWith("bindings/")) byKind[name.slice("bindings/".length)] = feature;
+  if (name.startsWith("node/")) byModule[name.slice("node/".length)] = feature;
   for (const n of names) byName[n] = feature;
   for (const n of tests) isTest[n] = internal[n] = never;
   for (const n of [...interfaces, ...operations, ...properties]) byProperty[n] = feature;
