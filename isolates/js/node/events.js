@@ -152,8 +152,8 @@ function listenersOf(target, type, unwrap) {
   return out;
 }
 
-function count(type, listener) {
-  const there = this._events?.[type];
+function countOf(emitter, type, listener) {
+  const there = emitter._events?.[type];
   if (there === undefined) return 0;
   if (listener === null || listener === undefined) return typeof there === "function" ? 1 : there.length;
   if (typeof there === "function") return there === listener || there.listener === listener ? 1 : 0;
@@ -239,7 +239,7 @@ const methods = {
   },
   listeners(type) { return listenersOf(this, type, true); },
   rawListeners(type) { return listenersOf(this, type, false); },
-  listenerCount: count,
+  listenerCount(type, listener) { return countOf(this, type, listener); },
   eventNames() { return this._eventsCount > 0 ? ReflectOwnKeys(this._events) : []; },
 };
 put(prototype, methods);

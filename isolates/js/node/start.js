@@ -82,13 +82,17 @@ internal.node = {
 // The modules that are there. deploy/bundle/nodecompat.go has these names, too.
 const there = {
   __proto__: null,
-  async_hooks: true, buffer: true, events: true, process: true, stream: true, string_decoder: true,
+  assert: true, async_hooks: true, buffer: true, console: true, diagnostics_channel: true, events: true, module: true, os: true,
+  path: true, perf_hooks: true, process: true, punycode: true, querystring: true, stream: true, string_decoder: true,
+  timers: true, url: true, util: true,
 };
 
 // Modules that are a member of another one.
 const members = {
   __proto__: null,
+  "assert/strict": ["assert", "strict"], "path/posix": ["path", "posix"], "path/win32": ["path", "win32"],
   "stream/consumers": ["stream", "consumers"], "stream/promises": ["stream", "promises"], "stream/web": ["stream", "web"],
+  "timers/promises": ["timers", "promises"], "util/types": ["util", "types"], sys: ["util"],
   _stream_duplex: ["stream", "Duplex"], _stream_passthrough: ["stream", "PassThrough"], _stream_readable: ["stream", "Readable"],
   _stream_transform: ["stream", "Transform"], _stream_writable: ["stream", "Writable"],
 };
@@ -110,6 +114,16 @@ internal.node.find = (name) => {
   if (there[bare] === true || members[bare] !== undefined) return builtin(bare);
   const absent = internal.nodeModule("absent");
   return absent.names[bare] === true ? ReflectApply(absent, undefined, [bare]) : undefined;
+};
+
+// modules returns an object with the names of all modules.
+internal.node.modules = () => {
+  const names = { __proto__: null };
+  const lists = [ReflectOwnKeys(there), ReflectOwnKeys(members), internal.nodeModule("absent").list];
+  for (let i = 0; i < lists.length; i++) {
+    for (let k = 0; k < lists[i].length; k++) names[lists[i][k]] = true;
+  }
+  return names;
 };
 
 let defined = false;

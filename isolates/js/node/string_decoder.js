@@ -25,14 +25,7 @@ function tailOf(bytes, encoding) {
     const c = bytes[n - back];
     if (c >= 0x80 && c <= 0xbf) continue;
     const need = c >= 0xc2 && c <= 0xdf ? 2 : c >= 0xe0 && c <= 0xef ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
-    if (need <= back) return 0;
-    if (back > 1) {
-      const second = bytes[n - back + 1];
-      if ((c === 0xe0 && second < 0xa0) || (c === 0xed && second > 0x9f) || (c === 0xf0 && second < 0x90) || (c === 0xf4 && second > 0x8f)) {
-        return 0;
-      }
-    }
-    return back;
+    return need > back ? back : 0;
   }
   return 0;
 }

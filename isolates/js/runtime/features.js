@@ -56,7 +56,7 @@ const table = {
       "parseFormBody", "parseMimeType", "serializeMimeType", "serializeMultipart"],
     tests: ["isBlob", "isFile", "isFormData"],
   },
-  inspect: { names: ["inspect", "inspectBrief", "inspectParts"] },
+  inspect: { names: ["inspect", "inspectBrief", "inspectParts", "inspectWith"] },
   integrity: { names: ["integrityOf", "matchesIntegrity"] },
   listeners: { names: ["newFetchEvent", "newScheduledEvent", "newTaskEvent"] },
   messaging: {

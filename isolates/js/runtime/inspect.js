@@ -14,6 +14,7 @@ const { proxyDetails } = internal;
 const promiseDetails = typeof host.promiseDetails === "function" ? host.promiseDetails : undefined;
 
 const BUDGET = 10000;
+const MAX_CUSTOM = 1_000_000; // characters
 const MAX_ITEMS = 100;
 const MAX_KEYS = 100_000;
 const MAX_STRING = 4096;
@@ -27,6 +28,7 @@ class Context {
   left = BUDGET;
   seen = new List();
   circular = null;
+  custom = null; // a function that writes some objects in its own way, for util.inspect
   constructor(depth) {
     this.depth = depth;
   }
@@ -132,7 +134,8 @@ function format(ctx, value, level) {
   let text;
   try {
     text = formatObject(ctx, value, level);
-  } catch {
+  } catch (error) {
+    if (ctx.custom !== null) throw error;
     text = "[Object]";
   }
   if (ctx.circular !== null && MapPrototypeHas(ctx.circular, value)) {
@@ -158,6 +161,11 @@ class Shape {
 sealedProto(Shape);
 
 function formatObject(ctx, value, level) {
+  const own = ctx.custom === null ? undefined : ctx.custom(value, ctx.depth - level);
+  if (own !== undefined) {
+    ctx.left -= own.length;
+    return indented(own, level);
+  }
   const shape = describeShape(ctx, value);
   const keyed = shape.extra !== "" || (!shape.wide && hasOwnKeys(value, shape));
   if (shape.leaf !== "" && !keyed) {
@@ -270,6 +278,15 @@ internal.setInspectShape = (shapes, filler) => {
 
 // inspect writes a value. It shows nested objects to a depth of 2 by default.
 internal.inspect = (value, depth = 2) => format(new Context(depth), value, 0);
+
+// inspectWith is inspect with a function that gets each object and the depth that is left. It returns a text, or
+// undefined. It may throw, since the code of the worker asks for it.
+internal.inspectWith = (value, depth, custom) => {
+  const context = new Context(depth);
+  context.left = MAX_CUSTOM;
+  context.custom = custom;
+  return format(context, value, 0);
+};
 
 // inspectBrief is for one-line messages, for example about a thrown object or a wrong return value of a handler.
 internal.inspectBrief = (value) => {
