@@ -19,7 +19,8 @@ func BenchmarkCold(b *testing.B) {
 		name string
 		code string
 	}{{"empty", `export default { fetch: () => new Response("ok") }`}, {"1KB", bundleOf(1)}, {"10KB", bundleOf(10)}, {"50KB",
-		bundleOf(50)}, {"500KB", bundleOf(500)}} {
+		bundleOf(50)}, {"500KB", bundleOf(500)}, {"node", coldNode("")}, {"node/events", coldNode("events")},
+		{"node/buffer", coldNode("buffer")}, {"node/util", coldNode("util")}, {"node/stream", coldNode("stream")}} {
 		for _, from := range []struct {
 			name  string
 			bytes int
@@ -41,6 +42,15 @@ func BenchmarkCold(b *testing.B) {
 			})
 		}
 	}
+}
+
+// coldNode makes a bundle with Node's modules that uses this one, as soon as it is loaded.
+func coldNode(module string) string {
+	code := `import { builtin } from "pinwheel:node"; export default { fetch: () => new Response("ok") };`
+	if module != "" {
+		code += fmt.Sprintf(" globalThis.used = builtin(%q);", module)
+	}
+	return code
 }
 
 // BenchmarkColdLatency measures the time of the first event of an owner, from Wake to its end: one at a time with

@@ -88,7 +88,7 @@ func TestCloudflarePage(t *testing.T) {
 	source := filepath.Join(dir, "names.js")
 	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "names"+bundle.ManifestSuffix),
-		[]byte(`{"limits": {"cpuMs": 10000}, "kv": {"KV": "names"}, "objects": {"R2": "names"}}`), 0o600))
+		[]byte(`{"node": true, "limits": {"cpuMs": 10000}, "kv": {"KV": "names"}, "objects": {"R2": "names"}}`), 0o600))
 	f := fleettest.Start(t, func(c *config.Config) { c.HTTPAddr, c.HTTPPaths = "127.0.0.1:0", "npm" })
 	f.Deploy(t, source, "--owner", "npm", "--var", "GREETING=hi", "--queue", "JOBS=jobs")
 	_, answers := get(t, "http://"+f.HTTP+"/names/")
