@@ -63,6 +63,10 @@ func (t *Turns) Do(ctx context.Context, owner string, f func()) error {
 			t.leaveQueue(owner, wait)
 			return ctx.Err()
 		}
+		if err := ctx.Err(); err != nil { // both were ready
+			t.leave(owner, 0)
+			return err
+		}
 	}
 	began := time.Now()
 	defer func() { t.leave(owner, time.Since(began)) }()
