@@ -207,7 +207,7 @@ var licenceIDs = []struct {
 	{"MPL-2.0", regexp.MustCompile(`Mozilla Public License,? [Vv]ersion 2\.0`)},
 	{"BSD-3-Clause", regexp.MustCompile(`(?s)Redistribution and use in source.*(Neither the name|The names? of)`)},
 	{"BSD-2-Clause", regexp.MustCompile(`(?s)Redistribution and use in source`)},
-	{"MIT", regexp.MustCompile(`(?s)Permission is hereby granted, free of charge.*(above|this) copyright notice`)},
+	{"MIT", regexp.MustCompile(`(?s)P(?i:ermission) is hereby granted, free of charge.*(above|this) copyright notice`)},
 	{"ISC", regexp.MustCompile(`Permission to use, copy, modify,? and/or distribute this software for any`)},
 	{"CC0-1.0", regexp.MustCompile(`CC0 1\.0 Universal`)},
 	{"Unlicense", regexp.MustCompile(`This is free and unencumbered software released into the public domain`)},
