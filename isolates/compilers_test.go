@@ -135,6 +135,21 @@ func TestProcessesWithFewerCompilers(t *testing.T) {
 	require.EqualError(t, c.Validate(), `isolates: Compilers is "jitless": it is full, baseline or none`)
 }
 
+// With --no-maglev-untagged-phis, V8 ends the thread in such code (docs/development/adr/0072).
+func TestOptimizedCodeLosesNoThread(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, body := range []string{
+		`r = date.getTime(); for (let j = 1; j < 4096; j <<= 1) r = new Array(1000)`,
+		`r = date.getTime(); for (let j = 0; j < 12; j++) r = { j }`,
+		`r = 1.5; for (let j = 0; j < 12; j++) r = j & 1 ? r * 1.5 : String(j)`,
+	} {
+		b.endless(t, endless.Shape{Body: body, Loop: "a function that is called",
+			Code: "const date = new Date(0); let r; const once = () => { " + body + " }; for (;;) once()"})
+	}
+	require.Zero(t, b.pool.losses.parked.Load())
+}
+
 // Loops that V8 does not optimize are ended as those that it does.
 func TestEndlessLoopsInBaseline(t *testing.T) {
 	t.Parallel()

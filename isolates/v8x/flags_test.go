@@ -23,7 +23,7 @@ func TestFlags(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, want := range []string{"--no-memory-protection-keys", "--no-extensible-ro-snapshot",
-		"--no-turboshaft-loop-unrolling", "--no-maglev-untagged-phis", "--max-opt=3",
+		"--no-turboshaft-loop-unrolling", "--max-opt=3",
 		"--no-concurrent-recompilation", "--max-optimized-bytecode-size=15000", "--invocation-count-for-maglev=4000"} {
 		require.Contains(t, string(out), want+"\n")
 	}

@@ -60,8 +60,6 @@ func startV8(with Compilers) error {
 		// The isolate's own thread compiles, so a run pays for what it has compiled. Functions with more bytecode than
 		// this are not optimized: nothing interrupts a compiler, and this much takes it less than 100 ms.
 		"--no-concurrent-recompilation", "--max-optimized-bytecode-size=15000",
-		// What the middle compiler makes of phis of untagged numbers has been attacked (CVE-2026-3910, CVE-2026-5865).
-		"--no-maglev-untagged-phis",
 		// The middle compiler takes only functions that have been called this often. For loops nothing changes
 		// (docs/development/adr/0015).
 		"--invocation-count-for-maglev=4000",
