@@ -49,8 +49,9 @@ type Process struct {
 	up        chan struct{} // closed when the fleet takes events
 }
 
-// openTimeout limits the NATS requests while a process opens.
-const openTimeout = 30 * time.Second
+// openTimeout limits the NATS requests while a process opens. The first process of a cluster makes its buckets and
+// streams, each on three servers, which may have to find leaders first.
+const openTimeout = time.Minute
 
 // Open connects to NATS and creates the rooms, and the gateway if one is configured. Call Run next.
 func Open(cfg config.Config, log zerolog.Logger) (*Process, error) {
