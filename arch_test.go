@@ -169,7 +169,7 @@ var house = map[string]room{
 	"isolates/charges":   {rooms: []string{"isolates/v8x"}},
 	"isolates/codecache": {pure: true, rooms: []string{"events/workers"}},
 	"isolates/holdings":  {pure: true},
-	"isolates/affinity":     {pure: true, rooms: []string{"events/workers"}},
+	"isolates/affinity":  {pure: true, rooms: []string{"events/workers"}},
 	"isolates/inbox":     {pure: true, rooms: []string{"events/lifecycle"}},
 	"isolates/prewarm": {rooms: []string{"events/workers", "isolates/v8x"}, libs: []string{"golang.org/x/sys/unix"},
 		tests: []string{"isolates/js"}},
