@@ -35,14 +35,7 @@ func (c *ownersChecks) healthy() error {
 
 // open opens a checker for one module, which runs like the fleet's workers.
 func (c *ownersChecks) open(like isolates.CheckConfig, log func(events.LogLine)) ownersCheck {
-	checks := &modulecheck.Checks{
-		Executable:  c.executable,
-		Remote:      c.remote,
-		Addresses:   like.AllowAddresses,
-		Hosts:       like.AllowHosts,
-		Compilers:   like.Compilers,
-		CompilersOf: like.CompilersOf,
-	}
+	checks := &modulecheck.Checks{CheckConfig: like, Executable: c.executable, Remote: c.remote}
 	if guard.ModuleChecks.Off() {
 		checks.Executable, checks.Remote = "", nil
 	}

@@ -117,7 +117,7 @@ func (l *inheritance) closeAll() {
 func (l *launcher) command(process int, socket string) supervisor.Command {
 	to := &inheritance{environ: append(l.environ[:len(l.environ):len(l.environ)],
 		fmt.Sprintf("%s=%d:%s", config.ChildVariable, process, socket))}
-	if err := l.bequeath(to, socket); err != nil {
+	if err := l.give(to, socket); err != nil {
 		to.closeAll()
 		return supervisor.Command{Err: err}
 	}
@@ -125,8 +125,8 @@ func (l *launcher) command(process int, socket string) supervisor.Command {
 		Started: to.closeAll}
 }
 
-// bequeath adds all that a child inherits.
-func (l *launcher) bequeath(to *inheritance, socket string) error {
+// give adds all that a child inherits.
+func (l *launcher) give(to *inheritance, socket string) error {
 	if err := l.listeners(to, socket); err != nil {
 		return err
 	}

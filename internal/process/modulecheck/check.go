@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/exec"
 	"syscall"
@@ -32,12 +31,7 @@ const (
 
 // Checks opens checks. Any goroutine may use it.
 type Checks struct {
-	Addresses []netip.Prefix // that modules may reach beside public ones
-	Hosts     []string       // that they may reach whatever their addresses are
-	// Compilers are those that V8 has in this process.
-	Compilers workers.Compilers
-	// CompilersOf returns those of an owner. nil = every owner has Compilers.
-	CompilersOf func(owner string) workers.Compilers
+	isolates.CheckConfig // how modules run
 	// Executable is this binary; its main, or TestMain, calls BeChild. "" = modules are checked in a thread of this
 	// process.
 	Executable string
@@ -73,10 +67,7 @@ func (c *Checker) Check(ctx context.Context, w *workers.Worker) (workers.Handler
 		}
 	}
 	var err error
-	if c.thread, err = isolates.OpenChecker(loading{c.log}, isolates.CheckConfig{
-		AllowAddresses: c.checks.Addresses, AllowHosts: c.checks.Hosts, Compilers: c.checks.Compilers,
-		CompilersOf: c.checks.CompilersOf,
-	}); err != nil {
+	if c.thread, err = isolates.OpenChecker(loading{c.log}, c.checks.CheckConfig); err != nil {
 		return workers.Handlers{}, err
 	}
 	return c.thread.Check(ctx, w)
@@ -113,8 +104,7 @@ func (c *Checker) start() (p child, err error) {
 	if c.checks.Remote != nil {
 		return c.checks.Remote.start()
 	}
-	cmd := exec.CommandContext(context.Background(), c.checks.Executable) // check kills it
-	cmd.Env = []string{variable + "=yes"}
+	cmd := command(c.checks.Executable, "yes")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals of a terminal are for the parent
 	if p.in, err = cmd.StdinPipe(); err != nil {
 		return p, err
@@ -125,12 +115,24 @@ func (c *Checker) start() (p child, err error) {
 	if err = cmd.Start(); err != nil {
 		return p, err
 	}
-	_ = unix.Setpriority(unix.PRIO_PROCESS, cmd.Process.Pid, niceness)
-	endsFirst(cmd.Process.Pid)
+	lower(cmd.Process.Pid)
 	p.pid = cmd.Process.Pid
 	p.kill = func() { _ = cmd.Process.Kill() }
 	p.wait = func() ending { return endOf(cmd, cmd.Wait()) }
 	return p, nil
+}
+
+// command is that of a process that checks a module. Its user kills it.
+func command(executable, kind string) *exec.Cmd {
+	cmd := exec.CommandContext(context.Background(), executable)
+	cmd.Env = []string{variable + "=" + kind}
+	return cmd
+}
+
+// lower lets processes of the fleet come before a process: at the processors, and when memory runs out.
+func lower(pid int) {
+	_ = unix.Setpriority(unix.PRIO_PROCESS, pid, niceness)
+	endsFirst(pid)
 }
 
 // check sends the request, passes on what the module writes, and waits for the end of the process.
@@ -140,7 +142,7 @@ func (p child) check(ctx context.Context, c *Checker, w *workers.Worker) (worker
 	defer context.AfterFunc(ctx, p.kill)()
 	text, err := json.Marshal(request{
 		Owner: w.Owner, Name: w.Name, Version: w.Version, Number: w.Number, Hash: w.Hash, Spec: w.Spec, Code: w.Code,
-		File: w.File, SourceMap: w.SourceMap, Addresses: c.checks.Addresses, Hosts: c.checks.Hosts,
+		File: w.File, SourceMap: w.SourceMap, Addresses: c.checks.AllowAddresses, Hosts: c.checks.AllowHosts,
 		Compilers: c.checks.compilers(w.Owner),
 	})
 	if err == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/confine"
+	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
 func TestMain(m *testing.M) {
@@ -246,7 +247,7 @@ func TestProcessOfACheckStartsNone(t *testing.T) {
 // The process of a check starts V8 with the compilers of the owner, and no more than those of the fleet.
 func TestProcessHasTheOwnersCompilers(t *testing.T) {
 	t.Parallel()
-	c := &Checks{Compilers: workers.CompilersBaseline}
+	c := &Checks{CheckConfig: isolates.CheckConfig{Compilers: workers.CompilersBaseline}}
 	require.Equal(t, workers.CompilersBaseline, c.compilers("acme"))
 	c.CompilersOf = func(owner string) workers.Compilers {
 		return map[string]workers.Compilers{"acme": workers.CompilersFull}[owner]
@@ -260,7 +261,7 @@ func TestProcessHasTheOwnersCompilers(t *testing.T) {
 	for compilers, want := range map[workers.Compilers]string{
 		workers.CompilersNone: "", "jit": `Compilers is "jit": it is full, baseline or none`, // it gets them
 	} {
-		check := (&Checks{Executable: self, Compilers: compilers}).Open((&lines{}).log)
+		check := (&Checks{Executable: self, CheckConfig: isolates.CheckConfig{Compilers: compilers}}).Open((&lines{}).log)
 		if _, err = check.Check(t.Context(), worker(`export default { task() {} }`)); want == "" {
 			require.NoError(t, err)
 		} else {

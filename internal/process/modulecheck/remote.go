@@ -1,7 +1,6 @@
 package modulecheck
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ const mostAtOnce = 64
 
 // What a Starter answers for each byte that it gets.
 const (
-	started    = 's' // with the descriptors of a process: its input, its output, its life
+	started    = 's' // with the descriptors of a process: its input, its output, its handle
 	notStarted = 'n'
 )
 
@@ -105,8 +104,9 @@ func (s *Starter) Serve(conn *net.UnixConn) {
 	}
 }
 
-// start starts a process, and returns what its user needs: the files to write to and to read from, and the other end of
-// its life. The process is killed when the user closes that. ended is called when it has ended.
+// start starts a process, and returns what its user needs: the files to write to and to read from, and the handle, one
+// end of a connection. The process is killed when the user closes the handle. How it ended comes there. ended is called
+// when it has ended.
 func (s *Starter) start(running *sync.WaitGroup, ended func()) (files []*os.File, err error) {
 	var all []*os.File
 	defer func() {
@@ -129,16 +129,16 @@ func (s *Starter) start(running *sync.WaitGroup, ended func()) (files []*os.File
 	if err != nil {
 		return nil, err
 	}
-	ours, life, err := Pair()
+	ours, handle, err := Pair()
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, life)
-	cmd := exec.CommandContext(context.Background(), s.Executable) // what follows kills it
-	cmd.Env = []string{variable + "=yes"}
+	all = append(all, handle)
+	kind := "yes"
 	if s.Enter != nil {
-		cmd.Env = []string{variable + "=" + confined}
+		kind = confined
 	}
+	cmd := command(s.Executable, kind)
 	cmd.Stdin, cmd.Stdout = stdin, stdout
 	cmd.SysProcAttr = ofProcess()
 	over := make(chan struct{})
@@ -147,8 +147,7 @@ func (s *Starter) start(running *sync.WaitGroup, ended func()) (files []*os.File
 		return nil, err
 	}
 	_, _ = stdin.Close(), stdout.Close()
-	_ = unix.Setpriority(unix.PRIO_PROCESS, cmd.Process.Pid, niceness)
-	endsFirst(cmd.Process.Pid)
+	lower(cmd.Process.Pid)
 	running.Go(func() { // until the user closes its end, or the process has ended
 		_, _ = io.Copy(io.Discard, ours)
 		_ = cmd.Process.Kill()
@@ -162,7 +161,7 @@ func (s *Starter) start(running *sync.WaitGroup, ended func()) (files []*os.File
 		_ = json.NewEncoder(ours).Encode(endOf(cmd, why))
 		_ = ours.Close()
 	})
-	return []*os.File{in, out, life}, nil
+	return []*os.File{in, out, handle}, nil
 }
 
 // ending is how a process ended.
@@ -218,26 +217,32 @@ func (r *Remote) start() (p child, err error) {
 		return p, errors.New("the supervisor has started no process for the check")
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:n])
-	if err != nil || len(messages) != 1 {
-		return p, fmt.Errorf("descriptors of the supervisor: %d messages: %w", len(messages), err)
+	if err != nil {
+		return p, fmt.Errorf("descriptors of the supervisor: %w", err)
+	}
+	if len(messages) != 1 {
+		return p, fmt.Errorf("descriptors of the supervisor: %d messages in place of one", len(messages))
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != descriptors {
-		return p, fmt.Errorf("descriptors of the supervisor: %d: %w", len(fds), err)
+	if err != nil {
+		return p, fmt.Errorf("descriptors of the supervisor: %w", err)
+	}
+	if len(fds) != descriptors {
+		return p, fmt.Errorf("descriptors of the supervisor: %d in place of %d", len(fds), descriptors)
 	}
 	var files []*os.File
 	for _, fd := range fds {
 		_ = unix.SetNonblock(fd, true)
 		files = append(files, os.NewFile(uintptr(fd), "check"))
 	}
-	life, err := connection(files[2])
+	handle, err := connection(files[2])
 	if err != nil {
 		_, _ = files[0].Close(), files[1].Close()
 		return p, err
 	}
-	return child{in: files[0], out: files[1], kill: func() { _ = life.CloseWrite() }, wait: func() (e ending) {
-		defer func() { _, _ = files[1].Close(), life.Close() }()
-		if err := json.NewDecoder(life).Decode(&e); err != nil {
+	return child{in: files[0], out: files[1], kill: func() { _ = handle.CloseWrite() }, wait: func() (e ending) {
+		defer func() { _, _ = files[1].Close(), handle.Close() }()
+		if err := json.NewDecoder(handle).Decode(&e); err != nil {
 			e.Why = "the supervisor does not say how the process ended: " + err.Error()
 		}
 		return e
