@@ -25,7 +25,7 @@ func TestACMESettings(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{"https://acme-v02.api.letsencrypt.org/directory", "ops@fleet.example", file, 7},
 		[]any{c.ACMEDirectory(), c.HTTPAcmeEmail, c.HTTPAcmeCA, c.HTTPAcmeOwnerHosts})
-	for _, entry := range c.Environ() {
+	for _, entry := range environ(c) {
 		name, value, _ := strings.Cut(entry, "=")
 		t.Setenv(name, value)
 	}

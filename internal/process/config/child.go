@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,10 +46,8 @@ func (c Config) ForChild() (environ []string, secrets []byte) {
 			environ = append(environ, entry)
 		}
 	}
-	v := reflect.ValueOf(c)
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		name, value := variableName(field.Name), fmt.Sprint(v.Field(i).Interface())
+	for field, value := range c.values() {
+		name := variableName(field.Name)
 		if isSecret(field) && value != "" {
 			hidden[name] = value
 		} else {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"net/netip"
 	"net/url"
@@ -196,14 +197,16 @@ func Load() (Config, error) {
 	return c, c.Validate()
 }
 
-// Environ returns the environment from which Load returns c.
-func (c Config) Environ() []string {
-	v := reflect.ValueOf(c)
-	list := make([]string, v.NumField())
-	for i := range list {
-		list[i] = variableName(v.Type().Field(i).Name) + "=" + fmt.Sprint(v.Field(i).Interface())
+// values iterates over the fields with their values as variables have them.
+func (c Config) values() iter.Seq2[reflect.StructField, string] {
+	return func(yield func(reflect.StructField, string) bool) {
+		v := reflect.ValueOf(c)
+		for i := range v.NumField() {
+			if !yield(v.Type().Field(i), fmt.Sprint(v.Field(i).Interface())) {
+				return
+			}
+		}
 	}
-	return list
 }
 
 // wrongValue quotes what the variable's declaration allows.

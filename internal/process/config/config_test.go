@@ -23,6 +23,14 @@ func clean(t *testing.T) {
 	}
 }
 
+// environ returns the environment from which Load returns c.
+func environ(c Config) (list []string) {
+	for field, value := range c.values() {
+		list = append(list, variableName(field.Name)+"="+value)
+	}
+	return list
+}
+
 func TestDefaultsAreValid(t *testing.T) {
 	clean(t)
 	t.Setenv("THREADS", "7")      // names without the prefix belong to other programs
@@ -126,7 +134,7 @@ func TestEveryVariableIsReadUnderItsName(t *testing.T) {
 	require.Equal(t, c.NatsURL, c.ClientURL())
 
 	// A supervisor's child gets its configuration back from the environment.
-	for _, entry := range c.Environ() {
+	for _, entry := range environ(c) {
 		name, value, _ := strings.Cut(entry, "=")
 		t.Setenv(name, value)
 	}

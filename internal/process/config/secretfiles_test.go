@@ -39,7 +39,7 @@ func TestSecretsInFiles(t *testing.T) {
 				t.Setenv(v.File, file(values[v.Name]+end))
 				c, err := Load()
 				require.NoError(t, err)
-				require.Contains(t, c.Environ(), v.Name+"="+values[v.Name])
+				require.Contains(t, environ(c), v.Name+"="+values[v.Name])
 			}
 			for text, want := range map[string]string{
 				"": "empty", "\n": "empty", "a\x00b": "byte 0", strings.Repeat("x", maxSecretFile+1): "more than 65536 bytes",
