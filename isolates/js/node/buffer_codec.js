@@ -50,15 +50,10 @@ function fromHex(text) {
 
 // base64Values has the value of each character of both alphabets, 64 of =, and 255 of the others, which are skipped.
 const base64Values = new Uint8Array(256);
-const base64Codes = new Uint8Array(64);
-const base64UrlCodes = new Uint8Array(64);
 for (let i = 0; i < 256; i++) base64Values[i] = 255;
-for (let i = 0; i < 64; i++) {
-  const code = i < 26 ? 65 + i : i < 52 ? 71 + i : i < 62 ? i - 4 : i === 62 ? 43 : 47;
-  base64Codes[i] = code;
-  base64UrlCodes[i] = i === 62 ? 45 : i === 63 ? 95 : code;
-  base64Values[code] = base64Values[base64UrlCodes[i]] = i;
-}
+for (let i = 0; i < 62; i++) base64Values[i < 26 ? 65 + i : i < 52 ? 71 + i : i - 4] = i;
+base64Values[43] = base64Values[45] = 62;
+base64Values[47] = base64Values[95] = 63;
 base64Values[61] = 64;
 
 function fromBase64(text) {
@@ -153,30 +148,6 @@ function toHex(bytes) {
   return decode(out);
 }
 
-function toBase64(bytes, codes, pad) {
-  const n = lengthOf(bytes);
-  const rest = n % 3;
-  const whole = n - rest;
-  const out = new Uint8Array((whole / 3) * 4 + (rest === 0 ? 0 : pad ? 4 : rest + 1));
-  let at = 0;
-  let i = 0;
-  for (; i < whole; i += 3) {
-    const v = (bytes[i] << 16) | (bytes[i + 1] << 8) | bytes[i + 2];
-    out[at++] = codes[v >> 18];
-    out[at++] = codes[(v >> 12) & 63];
-    out[at++] = codes[(v >> 6) & 63];
-    out[at++] = codes[v & 63];
-  }
-  if (rest > 0) {
-    const v = (bytes[i] << 16) | (rest === 2 ? bytes[i + 1] << 8 : 0);
-    out[at++] = codes[v >> 18];
-    out[at++] = codes[(v >> 12) & 63];
-    if (rest === 2) out[at++] = codes[(v >> 6) & 63];
-    while (at < lengthOf(out)) out[at++] = 61;
-  }
-  return decode(out);
-}
-
 // toLatin1 decodes by way of UTF-8, which the host decodes fast.
 function toLatin1(bytes, mask) {
   const n = lengthOf(bytes);
@@ -213,8 +184,8 @@ function toText(bytes, encoding) {
     case "latin1": return toLatin1(bytes, 255);
     case "ascii": return toLatin1(bytes, 127);
     case "hex": return toHex(bytes);
-    case "base64": return toBase64(bytes, base64Codes, true);
-    case "base64url": return toBase64(bytes, base64UrlCodes, false);
+    case "base64": return internal.toBase64(bytes);
+    case "base64url": return internal.toBase64url(bytes);
     default: return toUtf16(bytes);
   }
 }

@@ -22,7 +22,7 @@ const { lazy, lazyValues, run } = host;
 const table = {
   __proto__: null,
   async_context: { interfaces: ["AsyncContext", "AsyncLocalStorage"], names: ["AsyncLocalStorage"] },
-  base64: { operations: ["atob", "btoa"], names: ["fromBase64url", "fromForgivingBase64", "toBase64url"] },
+  base64: { operations: ["atob", "btoa"], names: ["fromBase64url", "fromForgivingBase64", "toBase64", "toBase64url"] },
   batch: { names: ["newBatch", "newMessageBatch", "readFailures"] },
   blob_url: { names: ["blobOf", "blobResponse", "createBlobURL", "revokeBlobURL"] },
   "bindings/caches": { interfaces: ["Cache", "CacheStorage"], replaceable: ["caches"], names: ["caches"] },
