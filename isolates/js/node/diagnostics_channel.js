@@ -77,6 +77,21 @@ function channel(name) {
 
 const kinds = ["start", "end", "asyncStart", "asyncEnd", "error"];
 
+// traced makes a call between the channels start and end of a TracingChannel. What it throws is published.
+function traced(tracing, context, call) {
+  return tracing.start.runStores(context, () => {
+    try {
+      return call();
+    } catch (error) {
+      context.error = error;
+      tracing.error.publish(context);
+      throw error;
+    } finally {
+      tracing.end.publish(context);
+    }
+  });
+}
+
 class TracingChannel {
   constructor(names) {
     for (let i = 0; i < kinds.length; i++) {
@@ -95,18 +110,10 @@ class TracingChannel {
   }
   traceSync(fn, context = {}, self, ...args) {
     if (!this.hasSubscribers) return ReflectApply(fn, self, args);
-    return this.start.runStores(context, () => {
-      try {
-        const result = ReflectApply(fn, self, args);
-        context.result = result;
-        return result;
-      } catch (error) {
-        context.error = error;
-        this.error.publish(context);
-        throw error;
-      } finally {
-        this.end.publish(context);
-      }
+    return traced(this, context, () => {
+      const result = ReflectApply(fn, self, args);
+      context.result = result;
+      return result;
     });
   }
   tracePromise(fn, context = {}, self, ...args) {
@@ -117,23 +124,15 @@ class TracingChannel {
       this.asyncStart.publish(context);
       this.asyncEnd.publish(context);
     };
-    return this.start.runStores(context, () => {
-      try {
-        const promise = primordials.PromiseResolve(ReflectApply(fn, self, args));
-        return PromisePrototypeThen(promise, (value) => {
-          done("result", value);
-          return value;
-        }, (error) => {
-          done("error", error);
-          throw error;
-        });
-      } catch (error) {
-        context.error = error;
-        this.error.publish(context);
+    return traced(this, context, () => {
+      const promise = primordials.PromiseResolve(ReflectApply(fn, self, args));
+      return PromisePrototypeThen(promise, (value) => {
+        done("result", value);
+        return value;
+      }, (error) => {
+        done("error", error);
         throw error;
-      } finally {
-        this.end.publish(context);
-      }
+      });
     });
   }
   traceCallback(fn, position = -1, context = {}, self = undefined, ...args) {
@@ -155,17 +154,7 @@ class TracingChannel {
         }
       });
     };
-    return this.start.runStores(context, () => {
-      try {
-        return ReflectApply(fn, self, args);
-      } catch (error) {
-        context.error = error;
-        this.error.publish(context);
-        throw error;
-      } finally {
-        this.end.publish(context);
-      }
-    });
+    return traced(this, context, () => ReflectApply(fn, self, args));
   }
 }
 
