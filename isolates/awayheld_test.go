@@ -81,15 +81,15 @@ func TestLostRunsHoldNothing(t *testing.T) {
 	t.Parallel()
 	const givesUp = `"a".repeat(2 ** 27).match(/a/g)` // a fatal error of V8
 	// Three times as long as strays: a watchdog that comes late on a busy machine still finds it.
-	const strays = `Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 3e6)`
+	const straysLonger = `Array.prototype.indexOf.call({ length: 2 ** 40 }, 1, 2 ** 40 - 3e6)`
 	for name, c := range map[string]struct {
 		code   string
 		thread bool
 	}{
-		"a turn that strays":        {strays, false},
+		"a turn that strays":        {straysLonger, false},
 		"a turn that V8 gives up":   {work(60) + givesUp, false},
 		"a thread that V8 gives up": {givesUp, true},
-		"a thread that strays":      {strays, true},
+		"a thread that strays":      {straysLonger, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,8 +106,8 @@ func TestLostRunsHoldNothing(t *testing.T) {
 				await Promise.race(` + keys + `.map((key) => env.KV.get(key, "arrayBuffer")));
 				` + c.code + `
 			} }`)
-			if c.code == strays {
-				w.Limits.CPU = workers.Millis(400 * time.Millisecond) // enough for the answers, and less than strays takes
+			if c.code == straysLonger {
+				w.Limits.CPU = workers.Millis(400 * time.Millisecond) // enough for the answers, and less than straysLonger takes
 			}
 			culprit := b.start(w, fetch("GET", "http://w/", ""))
 			for !c.thread && !culprit.isOver() {
@@ -123,7 +123,7 @@ func TestLostRunsHoldNothing(t *testing.T) {
 				require.NotZero(t, b.pool.holdings.Of("beta"), "the thread went on")
 				require.False(t, waits.isOver())
 			}
-			if c.code == strays {
+			if c.code == straysLonger {
 				awaitRunaways(t, b.pool)
 			}
 		})
