@@ -12,7 +12,7 @@ COMMIT    ?= HEAD
 # Where threads, callbacks and locks are.
 RACE_PKGS := ./events/... ./consumer/... ./dispatch/... ./isolates/... ./deploy/... ./internal/...
 
-.PHONY: help test race hostile hostile-owners soak guarantees asan lint bench bench-compare fuzz docs kube dist
+.PHONY: help test race hostile hostile-owners soak soak-cells mutants guarantees guarantees-cells asan lint bench bench-compare fuzz docs kube dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-15s %s\n", $$1, $$2}'
@@ -32,6 +32,15 @@ hostile-owners: ## the attacks of hostile owners on a real fleet, with their gua
 
 soak: ## good, bad and hostile workers of 50 owners beside each other for SOAK (15m): nothing crosses, ends twice or grows
 	$(GO) test -count 1 -run '^TestSoak$$' -timeout 0 -v ./isolates -soak $(SOAK)
+
+soak-cells: ## the same scripts in cells for SOAK: nothing crosses, nothing grows, and no process is left
+	$(GO) test -count 1 -run '^TestSoak$$' -timeout 0 -v ./internal/process/cells -soak $(SOAK)
+
+mutants: ## take each check of what a cell says out, one at a time: a test has to fail (half an hour)
+	$(GO) test -count 1 -tags mutants -timeout 0 -v ./internal/test/mutants
+
+guarantees-cells: ## the same with a cell for each owner, which are killed too
+	$(GO) test -count 1 -run '^TestGuaranteesInCells$$' -timeout 0 -v ./internal/test/guarantees -for $(MINUTES)m -seed $(SEED)
 
 guarantees: ## processes, nats-server and network broken at random for MINUTES (30); SERVERS=3: a cluster; SEED repeats the choices
 	$(GO) test -count 1 -run '^TestGuarantees$$' -timeout 0 -v ./internal/test/guarantees -for $(MINUTES)m -seed $(SEED) -servers $(SERVERS)

@@ -52,11 +52,12 @@ var house = map[string]room{
 	"": {
 		rooms: []string{"internal/operate/cli"},
 		tests: []string{"events/workers",
-			"consumer", "deploy", "deploy/bundle", "dispatch", "events", "events/lifecycle", "isolates",
-			"internal/operate/audit",
+			"consumer", "deploy", "deploy/bundle", "dispatch", "events", "events/lifecycle", "isolates", "isolates/wasm",
+			"internal/operate/audit", "internal/operate/runs", "internal/operate/usage",
 			"internal/env/bindings", "internal/http/certificates", "internal/process/config", "internal/process/fleet",
 			"internal/operate/control", "internal/http/gateway",
-			"internal/process/modulecheck", "internal/env/services", "internal/test/natstest", "internal/test/parallel",
+			"internal/process/cells", "internal/process/cells/cell", "internal/process/modulecheck", "internal/env/services",
+			"internal/test/natstest", "internal/test/parallel",
 			"internal/process/supervisor", "internal/process/telemetry", "internal/process/workerlease",
 			libProm, libZerolog, "github.com/nats-io/", "go.yaml.in/yaml/v3"},
 	},
@@ -72,9 +73,10 @@ var house = map[string]room{
 	"consumer": {
 		pure: true,
 		rooms: []string{"events/workers", "events/workers/catalog",
-			"consumer/attempts", "consumer/bodies", "consumer/bridge", "consumer/deadletter", "consumer/janitor",
-			"consumer/jsapi", "consumer/limit",
-			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/storage", "events", "events/lifecycle",
+			"consumer/attempts", "consumer/bodies", "consumer/bridge", "consumer/cancel", "consumer/deadletter",
+			"consumer/janitor", "consumer/jsapi", "consumer/limit",
+			"consumer/parking", "consumer/results", "consumer/schedule", "consumer/sources", "consumer/storage", "events",
+			"events/lifecycle",
 			"internal/process/crashnote", "internal/lib/guard", "internal/lib/repeats",
 			"internal/lib/resources", "internal/lib/stored",
 		},
@@ -83,6 +85,7 @@ var house = map[string]room{
 			"internal/test/parallel"},
 	},
 	// Parts of consumer that store, find and park. None of them knows an event in flight.
+	"consumer/cancel": {pure: true},
 	"consumer/jsapi": {pure: true, rooms: []string{"events", "internal/lib/guard", "internal/lib/perowner",
 		"internal/lib/repeats", "internal/lib/stored"},
 		libs: []string{libNATS, libBackoff}},
@@ -112,6 +115,12 @@ var house = map[string]room{
 			"internal/lib/perowner",
 			"internal/lib/resources", "internal/lib/stored"}, libs: []string{libNATS, libProm, libZerolog},
 	},
+	"consumer/sources": {
+		pure: true, rooms: []string{"events/workers", "events/workers/catalog", "consumer/jsapi", "consumer/storage",
+			"events", "internal/lib/guard", "internal/lib/resources", "internal/lib/stored"},
+		libs:  []string{libNATS, libProm, libZerolog},
+		tests: []string{"consumer", "internal/test/jsapitest", "internal/test/natstest"},
+	},
 	"consumer/bridge": {
 		pure: true, rooms: []string{"events/workers", "events/workers/catalog", "consumer/jsapi", "consumer/limit",
 			"consumer/storage", "events", "internal/lib/perowner"},
@@ -126,7 +135,7 @@ var house = map[string]room{
 		tests: []string{"internal/test/jsapitest"},
 	},
 	"consumer/parking": {
-		pure: true, rooms: []string{"consumer/jsapi", "consumer/storage", "events", "events/lifecycle",
+		pure: true, rooms: []string{"consumer/cancel", "consumer/jsapi", "consumer/storage", "events", "events/lifecycle",
 			"events/workers/catalog", "internal/lib/stored"},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/time/rate"},
 		tests: []string{"events/workers"},
@@ -146,17 +155,20 @@ var house = map[string]room{
 			"internal/lib/guard", "isolates/bindings",
 			"isolates/ask", "isolates/callqueue", "isolates/charges", "isolates/codecache", "isolates/egress",
 			"isolates/holdings", "isolates/affinity", "isolates/hostcalls", "isolates/inbox", "isolates/js", "isolates/offload",
-			"isolates/owners", "isolates/pipe", "isolates/prewarm", "isolates/stacks", "isolates/stats", "isolates/timers",
-			"isolates/v8x", "internal/lib/perowner"},
+			"isolates/limits", "isolates/owners", "isolates/pipe", "isolates/prewarm", "isolates/stacks",
+			"isolates/stats", "isolates/timers", "isolates/v8x", "isolates/wasmgate", "internal/lib/perowner"},
 		libs: []string{libProm, "golang.org/x/sys/unix", "rogchap.com/v8go"},
-		tests: []string{"internal/test/endless", "internal/test/parallel", libEsbuild, "github.com/gorilla/websocket",
+		tests: []string{"internal/test/endless", "internal/test/parallel", "internal/test/soak",
+			"internal/test/testcert", libEsbuild,
+			"github.com/gorilla/websocket",
 			"github.com/andybalholm/brotli", "github.com/klauspost/compress/zstd"},
 	},
 	// What the JavaScript of a run asks of Go. It knows the run by an interface.
 	"isolates/hostcalls": {
 		rooms: []string{"events", "events/lifecycle", "events/workers", "internal/lib/guard", "isolates/bindings",
 			"isolates/egress",
-			"isolates/js", "isolates/offload", "isolates/offload/subtle", "isolates/pipe", "isolates/v8x"},
+			"isolates/js", "isolates/offload", "isolates/offload/compression", "isolates/offload/subtle",
+			"isolates/pipe", "isolates/v8x"},
 		libs: []string{"github.com/gorilla/websocket", libProm},
 	},
 	// Parts of isolates that know neither runs nor threads.
@@ -173,7 +185,9 @@ var house = map[string]room{
 	"isolates/inbox":     {pure: true, rooms: []string{"events/lifecycle"}},
 	"isolates/prewarm": {rooms: []string{"events/workers", "isolates/v8x"}, libs: []string{"golang.org/x/sys/unix"},
 		tests: []string{"isolates/js"}},
-	"isolates/stats":  {rooms: []string{"isolates/codecache", "isolates/prewarm"}},
+	"isolates/stats": {rooms: []string{"isolates/codecache", "isolates/prewarm"}},
+	// The figures of a pool. A cell's pool has them from its broker.
+	"isolates/limits": {pure: true, rooms: []string{"events/workers"}},
 	"isolates/owners": {pure: true, rooms: []string{"events/workers"}},
 	"isolates/stacks": {rooms: []string{"events/workers", "internal/lib/guard", "internal/lib/sourcemap", "isolates/js"}},
 	"isolates/timers": {pure: true},
@@ -184,15 +198,23 @@ var house = map[string]room{
 	"isolates/egress": {pure: true, rooms: []string{"internal/lib/guard", "internal/lib/percent", "internal/lib/perowner"},
 		libs: []string{"github.com/andybalholm/brotli", "github.com/gorilla/websocket",
 			"github.com/klauspost/compress/zstd"}},
-	"isolates/js":   {rooms: []string{"isolates/v8x"}},
+	"isolates/js": {rooms: []string{"isolates/v8x"}},
+	// What V8 may compile is decided by reading the module, and the answer is V8's.
+	"isolates/wasmgate": {rooms: []string{"isolates/owners", "isolates/v8x", "isolates/wasm"},
+		tests: []string{"internal/test/wasmtest"}},
 	"isolates/pipe": {pure: true, rooms: []string{"events"}},
 	"isolates/v8x":  {libs: []string{"rogchap.com/v8go"}, tests: []string{"internal/test/endless"}},
+	// Reads modules of WebAssembly before V8 does. It knows no V8.
+	"isolates/wasm": {pure: true, tests: []string{"internal/test/wasmtest"}},
 	// Long operations beside the pinned threads.
-	"isolates/offload":             {rooms: []string{"internal/lib/perowner", "isolates/offload/compression", "isolates/v8x"}},
-	"isolates/offload/subtle":      {rooms: []string{"isolates/offload", "isolates/offload/webcrypto", "isolates/v8x"}},
-	"isolates/offload/webcrypto":   {pure: true, libs: []string{"github.com/cloudflare/circl"}},
-	"isolates/offload/charset":     {pure: true, libs: []string{"golang.org/x/text/encoding"}},
-	"isolates/offload/compression": {pure: true, libs: []string{"github.com/klauspost/compress"}},
+	"isolates/offload": {rooms: []string{"internal/lib/perowner", "isolates/offload/compression", "isolates/v8x"}},
+	"isolates/offload/subtle": {rooms: []string{"internal/lib/perowner", "isolates/offload",
+		"isolates/offload/compression", "isolates/offload/nodecrypto", "isolates/offload/webcrypto", "isolates/v8x"}},
+	"isolates/offload/nodecrypto": {pure: true, libs: []string{"golang.org/x/crypto"}},
+	"isolates/offload/webcrypto":  {pure: true, libs: []string{"github.com/cloudflare/circl"}},
+	"isolates/offload/charset":    {pure: true, libs: []string{"golang.org/x/text/encoding"}},
+	"isolates/offload/compression": {pure: true, libs: []string{"github.com/andybalholm/brotli",
+		"github.com/klauspost/compress"}},
 	"deploy": {
 		pure: true, rooms: []string{"events/workers", "deploy/assets", "deploy/bundle", "deploy/manifest", "events",
 			"internal/env/assetstore",
@@ -205,8 +227,9 @@ var house = map[string]room{
 	// Makes one module of a project. It stores nothing, and knows no NATS.
 	"deploy/bundle": {
 		pure: true, rooms: []string{"events/workers", "deploy/assets", "deploy/fileroutes", "deploy/manifest", "events",
-			"internal/lib/guard", "internal/lib/sourcemap"},
-		libs: []string{libEsbuild, "github.com/fsnotify/fsnotify"},
+			"internal/lib/guard", "internal/lib/sourcemap", "isolates/wasm"},
+		libs:  []string{libEsbuild, "github.com/fsnotify/fsnotify"},
+		tests: []string{"internal/test/wasmtest"},
 	},
 	// Formats of manifests. It reads no files.
 	"deploy/manifest": {
@@ -249,15 +272,17 @@ var house = map[string]room{
 		pure: true, rooms: []string{"events/workers", "events", "internal/process/confine", "internal/process/supervisor"},
 		libs: []string{libNATS, libZerolog, "github.com/kelseyhightower/envconfig", "github.com/mattn/go-isatty",
 			"github.com/synadia-io/orbit.go/natscontext"},
+		tests: []string{"internal/test/natstest"},
 	},
 	// Shared by commands, endpoints and all other code that controls a fleet. It has no V8, and no command line.
 	"internal/operate/control": {
 		pure: true, rooms: []string{"events/workers",
-			"consumer", "consumer/deadletter", "consumer/schedule", "deploy", "deploy/assets",
+			"consumer", "consumer/deadletter", "consumer/schedule", "consumer/sources", "deploy", "deploy/assets",
 			"deploy/bundle",
 			"events", "internal/operate/audit", "internal/env/bindings", "internal/lib/perowner",
-			"internal/lib/resources", "internal/env/secrets",
-			"internal/lib/stored", "internal/operate/tail"},
+			"internal/lib/resources", "internal/env/secrets", "internal/lib/stored", "internal/operate/tail",
+			"internal/operate/cancels", "internal/operate/runs", "events/client", "internal/lib/sourcemap",
+			"internal/operate/usage"},
 		// the NATS service requires a semantic version
 		libs:  []string{libNATS, libProm, libZerolog, libBackoff, "golang.org/x/mod/semver", "golang.org/x/time/rate"},
 		tests: []string{"internal/test/jsapitest", "internal/test/natstest"},
@@ -272,20 +297,41 @@ var house = map[string]room{
 	// What a fleet does, for people. pinwheel top and the console show it.
 	"internal/operate/flow": {pure: true, rooms: []string{"internal/operate/control"}, libs: []string{libNATS},
 		tests: []string{"go.yaml.in/yaml/v3"}},
+	// What waits for workers, for people. Commands and the console show it.
+	"internal/operate/queue": {
+		pure: true, rooms: []string{"consumer/sources", "events/workers", "internal/operate/control"},
+		libs: []string{libNATS}},
 	// Pages for operators. It asks the fleet by its control endpoints.
 	"internal/operate/console": {
 		pure: true, rooms: []string{"events/workers", "consumer/deadletter", "events", "internal/operate/audit",
 			"internal/operate/control", "internal/operate/doctor",
-			"internal/operate/flow", "internal/http/localhost", "internal/operate/tail"},
+			"internal/operate/flow", "internal/operate/queue", "internal/http/localhost", "internal/operate/runs",
+			"internal/operate/tail", "internal/operate/usage"},
 		libs: []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
-		tests: []string{"internal/process/config", "internal/http/gateway", "internal/process/modulecheck",
-			"internal/test/fleettest",
+		tests: []string{"internal/process/config", "internal/http/gateway", "internal/process/cells/cell",
+			"internal/process/modulecheck", "internal/test/fleettest",
 			"internal/test/parallel"},
 	},
 	"internal/operate/audit": {pure: true, rooms: []string{"events", "internal/lib/resources", "internal/lib/stored"},
 		libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"}},
 	"internal/operate/tail": {tests: []string{"events/workers"}, pure: true, rooms: []string{"events", "events/lifecycle"},
 		libs: []string{"golang.org/x/time/rate"}},
+	// The run history: records of ended attempts, and where they are stored.
+	"internal/operate/runs": {
+		pure: true, rooms: []string{"events", "events/lifecycle", "events/workers", "internal/lib/perowner",
+			"internal/lib/repeats", "internal/lib/resources", "internal/lib/stored", "internal/operate/tail"},
+		libs: []string{libNATS, libProm, libZerolog}, tests: []string{"internal/test/natstest", "internal/test/parallel"},
+	},
+	// Takes events that have not ended out of the queue.
+	"internal/operate/cancels": {
+		pure: true, rooms: []string{"consumer/cancel", "events", "internal/lib/stored"},
+		libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"},
+	},
+	// What workers use, by the hour and by the day.
+	"internal/operate/usage": {
+		pure: true, rooms: []string{"internal/lib/repeats", "internal/lib/resources", "internal/lib/stored"},
+		libs: []string{libNATS, libZerolog}, tests: []string{"internal/test/natstest"},
+	},
 	"internal/process/admin": {pure: true, rooms: []string{"internal/http/localhost"}, libs: []string{libProm}},
 	// The only room that knows OpenTelemetry.
 	"internal/process/telemetry": {
@@ -310,28 +356,68 @@ var house = map[string]room{
 	"internal/lib/eventid": {pure: true, rooms: []string{"internal/lib/guard"}},
 	// Loads modules of owners in processes of their own.
 	"internal/process/modulecheck": {
-		rooms: []string{"events/workers", "events", "events/lifecycle", "internal/process/confine", "isolates"},
+		rooms: []string{"events/workers", "events", "events/lifecycle", "internal/process/confine",
+			"internal/process/spawn", "isolates"},
+		libs: []string{"golang.org/x/sys/unix"},
+	},
+	// Starts processes that run JavaScript and have next to nothing. The supervisor does it for others.
+	"internal/process/spawn": {
+		pure: true, rooms: []string{"internal/process/cgroup", "internal/process/confine", "internal/process/crashnote"},
 		libs:  []string{"golang.org/x/sys/unix"},
+		tests: []string{"events", "events/lifecycle", "events/workers", "internal/test/breach", "isolates", libProm},
+	},
+	// Runs events in processes that may be broken into. The broker, in the process of the fleet.
+	"internal/process/cells": {
+		rooms: []string{"dispatch", "events", "events/lifecycle", "events/workers", "events/workers/catalog",
+			"internal/process/cells/calls", "internal/process/cells/wire", "internal/process/confine",
+			"internal/process/crashnote", "internal/process/spawn", "isolates"},
+		libs: []string{libBackoff, libProm, libZerolog, "golang.org/x/time/rate"},
+		tests: []string{"internal/process/cells/cell", "internal/test/parallel", "internal/test/soak", "isolates/egress",
+			"isolates/limits",
+			"golang.org/x/sys/unix"},
+	},
+	// The inside of such a process.
+	"internal/process/cells/cell": {
+		rooms: []string{"events", "events/lifecycle", "events/workers", "internal/process/cells/calls",
+			"internal/process/cells/wire", "internal/process/spawn", "isolates"},
+	},
+	// What both say to each other about events.
+	"internal/process/cells/wire": {
+		pure: true, rooms: []string{"events", "events/lifecycle", "events/workers", "isolates/limits"},
+		libs: []string{"golang.org/x/net/http/httpguts", "golang.org/x/sys/unix"},
+	},
+	// The host calls of a process with V8 and without a network, carried out by the one that started it.
+	"internal/process/cells/calls": {
+		rooms: []string{"events", "events/lifecycle", "events/workers", "isolates/bindings", "isolates/egress"},
+		libs:  []string{"github.com/gorilla/websocket", "golang.org/x/net/http/httpguts", "golang.org/x/sync/semaphore"},
+		tests: []string{"internal/env/bindings", "internal/env/services", "internal/test/natstest", "internal/test/parallel",
+			"internal/test/testcert", "isolates", "golang.org/x/sys/unix", libNATS, libProm, libZerolog},
 	},
 	"internal/process/workerlease": {
 		pure: true, rooms: []string{"events", "internal/lib/perowner", "internal/lib/resources"},
 		libs:  []string{libNATS, libProm, libZerolog},
 		tests: []string{"events/workers", "dispatch", "events/lifecycle", "internal/test/natstest", "internal/test/parallel"},
 	},
+	// What a process has done in the last hour. It knows counters, and neither events nor NATS.
+	"internal/process/minutes": {pure: true, rooms: []string{"dispatch", "internal/operate/control"}},
 	// Connects the rooms of an event.
 	"internal/process/fleet": {
 		rooms: []string{"events/workers", "events/workers/catalog",
-			"consumer", "consumer/jsapi", "deploy", "dispatch", "events", "events/client", "events/lifecycle", "isolates",
-			"internal/process/admin",
+			"consumer", "consumer/jsapi", "consumer/sources", "deploy", "dispatch", "events", "events/client",
+			"events/lifecycle", "isolates", "internal/process/admin",
 			"internal/http/assetserver", "internal/env/assetstore", "internal/operate/audit",
 			"internal/env/bindings", "internal/http/certificates",
-			"internal/process/confine",
+			"internal/process/cgroup", "internal/process/confine",
 			"internal/process/config", "internal/operate/control", "internal/process/crashnote", "internal/operate/doctor",
 			"internal/operate/flow", "internal/http/gateway", "internal/lib/guard", "internal/process/inventory",
-			"internal/process/modulecheck", "internal/process/natsd",
+			"internal/process/cells", "internal/process/cells/calls", "internal/process/cells/wire", "isolates/egress",
+			"isolates/limits",
+			"internal/process/minutes", "internal/process/modulecheck", "internal/process/natsd",
 			"internal/lib/repeats", "internal/env/secrets", "internal/env/services",
-			"internal/process/supervisor", "internal/operate/tail",
-			"internal/process/telemetry", "internal/process/workerlease",
+			"internal/process/spawn", "internal/process/supervisor", "internal/operate/tail",
+			"internal/process/telemetry", "internal/process/workerlease", "internal/operate/cancels",
+			"internal/operate/runs", "internal/operate/usage",
+			"internal/lib/resources",
 		},
 		libs:  []string{libNATS, libProm, libZerolog, "golang.org/x/mod/semver"},
 		tests: []string{"internal/test/natstest", "internal/test/parallel"},
@@ -343,9 +429,10 @@ var house = map[string]room{
 			"events/client", "events/lifecycle", "isolates", "internal/operate/audit", "internal/env/bindings",
 			"internal/process/config",
 			"internal/operate/console", "internal/operate/control", "internal/operate/doctor",
-			"internal/env/dotenv", "internal/process/fleet", "internal/operate/flow",
-			"internal/process/inventory", "internal/process/modulecheck", "internal/env/secrets",
-			"internal/lib/stored", "internal/operate/tail", "internal/operate/cli/terminal",
+			"internal/env/dotenv", "internal/process/fleet", "internal/operate/flow", "internal/operate/queue",
+			"internal/process/inventory", "internal/process/cells/cell", "internal/process/modulecheck", "internal/env/secrets",
+			"internal/lib/stored", "internal/operate/tail", "internal/operate/cancels", "internal/operate/runs",
+			"internal/operate/usage", "internal/operate/cli/terminal",
 		},
 		libs: []string{libNATS, libZerolog, "github.com/aymanbagabas/go-udiff",
 			"github.com/spf13/cobra", "github.com/spf13/pflag"},
@@ -362,6 +449,7 @@ var house = map[string]room{
 		rooms: []string{
 			"consumer", "deploy", "events", "internal/env/assetstore", "internal/operate/audit", "internal/env/bindings",
 			"internal/http/certificates", "internal/process/config", "internal/lib/resources", "internal/process/workerlease",
+			"internal/operate/runs", "internal/operate/usage", "events/workers",
 		},
 		libs: []string{libNATS, libZerolog},
 	},
@@ -390,6 +478,8 @@ var house = map[string]room{
 			"golang.org/x/net/bpf", "golang.org/x/sys/unix"},
 		tests: []string{"internal/test/breach"},
 	},
+	// What cells may use of the machine, where the supervisor may say it.
+	"internal/process/cgroup": {pure: true, libs: []string{"golang.org/x/sys/unix"}},
 	// What ran in a process that has died. The supervisor reads it.
 	"internal/process/crashnote": {pure: true, rooms: []string{"events/workers", "events"},
 		libs: []string{"golang.org/x/sys/unix"}},
@@ -398,8 +488,11 @@ var house = map[string]room{
 
 	// For tests only: no row above lists them under rooms.
 	"internal/test/endless":  {pure: true},
+	"internal/test/mutants":  {pure: true},
+	"internal/test/soak":     {pure: true, rooms: []string{"events/workers"}},
 	"internal/test/parallel": {pure: true, rooms: []string{"events/workers"}},
 	"internal/test/testcert": {pure: true, libs: testLibs},
+	"internal/test/wasmtest": {pure: true},
 	"internal/test/otlptest": {pure: true,
 		libs: append([]string{libOtel + "proto/otlp", "google.golang.org/protobuf/proto"}, testLibs...)},
 	"internal/test/jsapitest": {
@@ -407,14 +500,16 @@ var house = map[string]room{
 		libs: append([]string{libNATS, libZerolog}, testLibs...),
 	},
 	// What code would try that has broken out of V8.
-	"internal/test/breach": {pure: true, libs: []string{"golang.org/x/sys/unix"}},
+	"internal/test/breach": {pure: true, libs: []string{"filippo.io/age/plugin", "golang.org/x/sys/unix"},
+		tests: []string{"internal/process/cells/wire", "internal/test/fleettest", "internal/test/natstest", libNATS,
+			"golang.org/x/net/http2", "golang.org/x/net/http2/hpack"}},
 	"internal/test/acmetest": {pure: true, rooms: []string{"internal/test/natstest"},
 		libs: append([]string{libPebble}, testLibs...)},
 	"internal/test/natstest": {pure: true, rooms: []string{"internal/process/natsd"},
 		libs: append([]string{libNATS, libNATSServer}, testLibs...)},
 	"internal/test/fleettest": {
 		rooms: []string{"internal/operate/cli", "internal/process/config", "internal/process/fleet",
-			"internal/process/modulecheck", "internal/test/breach", "internal/test/natstest"},
+			"internal/process/cells/cell", "internal/process/modulecheck", "internal/test/breach", "internal/test/natstest"},
 		libs: append([]string{libNATS, libNATSServer, libProm, libZerolog, "github.com/prometheus/client_model/go",
 			"github.com/prometheus/common"}, testLibs...),
 	},
@@ -422,7 +517,7 @@ var house = map[string]room{
 		pure: true, tests: []string{"events/workers",
 			"deploy/bundle", "events", "events/client", "internal/operate/cli", "internal/process/config",
 			"internal/env/dotenv", "internal/test/fleettest",
-			"internal/test/natstest",
+			"internal/test/natstest", "isolates/wasm",
 			"internal/test/parallel", "internal/test/testcert", libNATS, libNATSServer, "github.com/nats-io/nkeys",
 		},
 	},
@@ -430,6 +525,10 @@ var house = map[string]room{
 		pure: true, tests: []string{"events", "internal/process/config", "internal/test/fleettest", libNATS,
 			"github.com/chromedp/cdproto", "github.com/chromedp/chromedp"},
 	},
+
+	// The shipped unit of systemd, in a virtual machine.
+	"internal/test/vm":        {pure: true},
+	"internal/test/vm/inside": {pure: true, tests: []string{"internal/test/breach"}},
 
 	"internal/test/newbinding": {pure: true, tests: []string{"internal/test/fleettest"}},
 
@@ -440,11 +539,13 @@ var house = map[string]room{
 			"internal/env/assetstore", "internal/env/secrets", "internal/http/certificates",
 			"internal/lib/resources", "internal/lib/stored",
 			"internal/operate/audit", "internal/operate/cli", "internal/operate/control", "internal/operate/tail",
+			"internal/operate/cancels", "internal/operate/runs", "internal/operate/usage",
 			"internal/process/confine", "internal/test/breach", "github.com/elastic/go-seccomp-bpf", "golang.org/x/sys/unix",
 			"internal/process/admin", "internal/process/config", "internal/process/crashnote", "internal/process/fleet",
-			"internal/process/inventory", "internal/process/modulecheck",
+			"internal/process/inventory", "internal/process/cells/cell", "internal/process/modulecheck",
 			"internal/test/acmetest", "internal/test/fleettest", "internal/test/natstest", "internal/test/otlptest",
-			"internal/test/parallel", "internal/test/testcert", libNATS, libNATSServer, libZerolog, libOtel + "proto/otlp",
+			"internal/test/parallel", "internal/test/wasmtest", "internal/test/testcert", libNATS, libNATSServer,
+			libZerolog, libOtel + "proto/otlp",
 			"github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys", "github.com/gorilla/websocket",
 			"github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt",
 			"github.com/compose-spec/compose-go/v2", "go.yaml.in/yaml/v3", "rogchap.com/v8go",
@@ -454,7 +555,7 @@ var house = map[string]room{
 	"internal/test/guarantees": {
 		pure: true, tests: []string{"consumer", "consumer/deadletter", "events", "internal/lib/resources",
 			"internal/operate/cli",
-			"internal/process/config", "internal/process/modulecheck", "internal/process/natsd",
+			"internal/process/config", "internal/process/cells/cell", "internal/process/modulecheck", "internal/process/natsd",
 			"internal/test/natstest", libNATS},
 	},
 
@@ -520,6 +621,7 @@ var sleeps = map[string]string{
 	"dispatch/batch_test.go":            "in a synctest bubble: the clock is fake",
 	"dispatch/calls_test.go":            "in a synctest bubble: the clock is fake",
 	"dispatch/dispatcher_test.go":       "in a synctest bubble: the clock is fake",
+	"dispatch/pool_test.go":             "in a synctest bubble: the clock is fake",
 	"dispatch/stay_test.go":             "in a synctest bubble: the clock is fake",
 	"dispatch/bans_test.go":             "in a synctest bubble: the clock is fake",
 	"dispatch/quarantine_test.go":       "in a synctest bubble: the clock is fake",

@@ -35,6 +35,9 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/audit"
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/operate/runs"
+	"github.com/pinwheel-run/pinwheel/internal/operate/usage"
+	"github.com/pinwheel-run/pinwheel/internal/process/cells"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/fleet"
 	"github.com/pinwheel-run/pinwheel/internal/process/supervisor"
@@ -142,7 +145,7 @@ func TestReferenceMetrics(t *testing.T) {
 	cfg.Node = "test"
 	_, err = consumer.New(cfg, nc, dispatcher, zerolog.Nop(), d)
 	require.NoError(t, err)
-	_, err = isolates.New(isolates.DefaultConfig(1), dispatcher, nil, d)
+	_, err = cells.New(&isolates.Pool{}, cells.Config{}, dispatcher, nil, d)
 	require.NoError(t, err)
 	_, err = gateway.New(gateway.Config{}, gateway.Rooms{}, zerolog.Nop(), d)
 	require.NoError(t, err)
@@ -153,6 +156,8 @@ func TestReferenceMetrics(t *testing.T) {
 	_, err = telemetry.NewOwners(nil, d)
 	require.NoError(t, err)
 	_, err = certificates.Open(t.Context(), js, certificates.Config{}, nil, zerolog.Nop(), d)
+	require.NoError(t, err)
+	_, err = runs.Open(t.Context(), runs.Config{Prefix: "p", Rule: "all"}, runs.Parts{NC: nc, JS: js, Metrics: d})
 	require.NoError(t, err)
 	_, err = deploy.Open(t.Context(), js, deploy.Config{Metrics: d})
 	require.NoError(t, err)
@@ -209,6 +214,9 @@ func TestReferenceJetStream(t *testing.T) {
 	consumers := map[string][]string{}
 	all := slices.Concat(consumer.Assets(consumer.DefaultConfig(), 1<<20), deploy.Resources(deploy.Config{}),
 		audit.Resources(audit.Config{Prefix: events.DefaultPrefix, MaxBytes: consumer.DefaultConfig().MaxBytes}),
+		runs.Resources(runs.Config{Prefix: events.DefaultPrefix, MaxBytes: int64(config.Default().RunsBytes),
+			MaxAge: config.Default().RunsAge}),
+		usage.Resources(usage.Config{MaxBytes: consumer.DefaultConfig().MaxBytes}),
 		workerlease.Resources(workerlease.Config{Prefix: events.DefaultPrefix}), certificates.Resources(1))
 	for _, a := range all {
 		if a.Consumer != nil {
@@ -245,7 +253,7 @@ func TestReferenceJetStream(t *testing.T) {
 				size(a.Objects.MaxBytes)})
 		}
 	}
-	require.Len(t, list, 18)
+	require.Len(t, list, 22)
 	generatedTable(t, "docs/reference/jetstream.md", "jetstream", []string{"name", "kind", "holds", "kept", "size",
 		"settings and notes"}, list)
 }

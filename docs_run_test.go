@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
+	"github.com/pinwheel-run/pinwheel/internal/process/cells/cell"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
@@ -26,6 +27,7 @@ import (
 const asPinwheel = "_PINWHEEL_DOCS_AS"
 
 func TestMain(m *testing.M) {
+	cell.BeChild()
 	modulecheck.BeChild()
 	if os.Getenv(asPinwheel) != "" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -363,7 +365,7 @@ func TestUnits(t *testing.T) {
 		require.Equal(t, "65536", value(unit, "LimitNOFILE"))
 		require.Empty(t, value(unit, "CapabilityBoundingSet"))
 		for _, name := range []string{"NoNewPrivileges", "PrivateDevices", "ProtectKernelModules", "ProtectKernelTunables",
-			"ProtectControlGroups", "RestrictNamespaces", "LockPersonality"} {
+			"LockPersonality"} {
 			require.Equal(t, "true", value(unit, name), "%s of %s", name, unit)
 		}
 		require.Contains(t, value(unit, "SystemCallFilter"), "@system-service")
@@ -371,6 +373,12 @@ func TestUnits(t *testing.T) {
 	require.Contains(t, read(t, "deploy/systemd/pinwheel.service"),
 		"\nSystemCallFilter=seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self\n")
 	require.Contains(t, value("pinwheel", "IPAddressDeny"), "169.254.169.254", "credentials of the machine")
+	require.Equal(t, "true", value("nats-server", "ProtectControlGroups"))
+	require.Equal(t, "memory pids cpu", value("pinwheel", "Delegate"))
+	require.Equal(t, "continue", value("pinwheel", "OOMPolicy"), "the end of a cell is not that of the unit")
+	require.NotContains(t, read(t, "deploy/systemd/pinwheel.service"), "\nProtectControlGroups=", "cells have cgroups")
+	require.Equal(t, "true", value("nats-server", "RestrictNamespaces"))
+	require.NotContains(t, read(t, "deploy/systemd/pinwheel.service"), "\nRestrictNamespaces=", "cells have their own")
 	require.NotContains(t, read(t, "deploy/systemd/pinwheel.service"), "\nMemoryDenyWriteExecute=",
 		"V8 makes machine code")
 	require.Equal(t, "78", value("pinwheel", "RestartPreventExitStatus"))

@@ -282,8 +282,8 @@ func evaluate(e ast.Expr) any {
 		}
 	case *ast.SelectorExpr:
 		if x, ok := e.X.(*ast.Ident); ok && x.Name == "time" {
-			n := map[string]time.Duration{"Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute,
-				"Hour": time.Hour}[e.Sel.Name]
+			n := map[string]time.Duration{"Microsecond": time.Microsecond, "Millisecond": time.Millisecond,
+				"Second": time.Second, "Minute": time.Minute, "Hour": time.Hour}[e.Sel.Name]
 			return float64(n)
 		}
 	case *ast.BinaryExpr:

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/consumer/attempts"
+	"github.com/pinwheel-run/pinwheel/consumer/parking"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
@@ -13,7 +14,7 @@ import (
 // that this delivery has no running attempt, so that a crash of the process does not count as an attempt.
 func (s *settler) postpone(h *entry, o lifecycle.Outcome) {
 	full := o.Delay > 0 && s.retries.full(h.event.Owner, s.cfg.Window)
-	mayWait := (full || o.Delay > s.cfg.LongRetry) && s.waiting.May(h.event.Owner)
+	mayWait := (full || o.Delay > s.cfg.LongRetry) && s.waiting.May(&h.event, h.here)
 	if full && !mayWait {
 		s.giveUp(h, o)
 		return
@@ -101,6 +102,60 @@ func (s *settler) decideAgain(h *entry) {
 	}
 }
 
+// parkEvent sets an event aside until its owner has room, or until it is resumed. An event that was parked before is
+// given back, unless it must wait apart from now on. An event of a schedule that does not overlap is delayed instead:
+// the schedule's next tick must find it, so it stays in its stream.
+func (s *settler) parkEvent(h *entry, why lifecycle.Order) {
+	e, parked := &h.event, h.from.stream == events.StreamParked
+	_, _, held := parking.SplitName(h.from.owner)
+	switch {
+	case parked && (why == lifecycle.Hold || why == lifecycle.HoldWorker && held):
+		s.holdParked(h)
+	case parked && why == lifecycle.Park:
+		s.parked.Use(h.from.owner, func(int) int { return 0 })
+		s.giveBack(h)
+	case e.Overlaps() != events.OverlapAllow:
+		s.parked.NotParked(e)
+		again := parking.LookEvery
+		if why.Holds() {
+			again = heldAgain
+		}
+		s.delay(h, s.clock.Now().Add(again))
+	default:
+		s.inflight.move(h, storing)
+		if parked {
+			s.parked.Unspent(h.from.owner)
+		}
+		h.park.GoOn, h.park.Held = h.here, why == lifecycle.HoldWorker
+		s.parker.Park(e, attempts.Carry(h.record), &h.park, func(isStored bool, err error) {
+			if !isStored {
+				s.overdue.cannotPark(h, err)
+				return
+			}
+			h.park = parking.Try{}
+			s.step(StepParkStored)
+			s.endParked(h, why)
+		})
+	}
+}
+
+// heldAgain is for how long an event that is held is not delivered again, if it stays where it is. Such are at most
+// those that were in queues when the pause began, and one for each schedule without overlap, which comes again and
+// again.
+const heldAgain = 5 * time.Second
+
+// holdParked gives back an event that waits in the right place already. Requests from before the pause may be under
+// way, and would get it again at once.
+func (s *settler) holdParked(h *entry) {
+	s.parked.Unspent(h.from.owner)
+	s.inflight.move(h, storing)
+	h.noteReturned()
+	s.save(h, func() {
+		s.step(StepReturnStored)
+		s.nakFor(h, heldAgain)
+	})
+}
+
 // delayAgain delays an event whose record says so. It was redelivered because its ack was lost.
 func (s *settler) delayAgain(h *entry, r *attempts.Record) {
 	h.record, h.event.Attempt, h.event.Crashes = r, r.Moving.Attempt, r.Moving.Crashes
@@ -125,8 +180,8 @@ func (s *settler) carryOutOrder(h *entry, o lifecycle.Order) {
 	switch o {
 	case lifecycle.Return:
 		s.giveBack(h)
-	case lifecycle.Park:
-		s.parkEvent(h)
+	case lifecycle.Park, lifecycle.Hold, lifecycle.HoldWorker:
+		s.parkEvent(h, o)
 	case lifecycle.Watch, lifecycle.WatchAlone:
 		s.watch(h, o == lifecycle.WatchAlone)
 	case lifecycle.NoOrder, lifecycle.Share: // settle has handled them
@@ -140,7 +195,10 @@ func (s *settler) watch(h *entry, alone bool) {
 	s.begins(h, alone, func() {
 		h.event.Watched = true
 		if s.inflight.move(h, running, storing) {
-			s.dispatcher.Submit([]*lifecycle.Delivery{&h.event})
+			batch := []*lifecycle.Delivery{&h.event}
+			if s.dispatcher.Submit(batch); h.cancelled {
+				s.dispatcher.Cancel(batch, true)
+			}
 		}
 	})
 }

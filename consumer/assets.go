@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/results"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
+	"github.com/pinwheel-run/pinwheel/consumer/sources"
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
@@ -37,9 +38,9 @@ const (
 // CreateAssets creates the streams, consumers and buckets that are missing in JetStream. Of those that exist it changes
 // only what loses nothing. Many processes may do it at once. maxPayload is the server's largest message in bytes. It
 // tries a few times, each time from the start: creation races with other processes and with deletions, and a server
-// that has just started may not answer a request. While the cluster lacks a server that a stream needs, it tries for
-// half a minute. It returns a *resources.ImmutableError at once when a setting cannot be changed in place, and a
-// *resources.PrefixError when streams belong to a fleet with another prefix.
+// that has just started may not answer a request. While the cluster lacks a server that a stream needs, or a leader,
+// it tries for half a minute. It returns a *resources.ImmutableError at once when a setting cannot be changed in place,
+// and a *resources.PrefixError when streams belong to a fleet with another prefix.
 func CreateAssets(ctx context.Context, js jetstream.JetStream, cfg Config, maxPayload int64) error {
 	return createAssets(ctx, &resources.Reconciler{JS: js, Log: zerolog.Nop()}, cfg, maxPayload)
 }
@@ -53,7 +54,7 @@ func createAssets(ctx context.Context, k *resources.Reconciler, cfg Config, maxP
 			return err
 		}
 		most := fast
-		if code, _ := jsapi.ErrCode(err); code == jsapi.CodeNoPeers {
+		if code, _ := jsapi.ErrCode(err); code == jsapi.CodeNoPeers || code == jsapi.CodeUnavailable {
 			most = slow
 		}
 		if try >= most {
@@ -114,6 +115,7 @@ func Assets(cfg Config, maxPayload int64) []resources.Resource {
 		list = append(list, resources.Resource{Consumer: &c, Of: events.StreamEvents})
 	}
 	list = append(list, scheduleAssets(cfg)...)
+	list = append(list, resources.Resource{Bucket: sources.Bucket(cfg.Replicas)})
 	return append(list, resources.Resource{Bucket: &jetstream.KeyValueConfig{
 		Bucket: events.BucketAttempts, Description: "Runs of events that were delivered more than once",
 		MaxBytes: max(leastAttempts, cfg.MaxBytes/8), History: 1, TTL: attemptsTTL, LimitMarkerTTL: time.Minute,
@@ -134,7 +136,7 @@ func streams(cfg Config, maxPayload int64) []resources.Resource {
 	return []resources.Resource{
 		{Stream: &jetstream.StreamConfig{
 			Name: events.StreamEvents, Description: "Events to run", Subjects: []string{cfg.Prefix.AllEvents(),
-				cfg.Prefix.Anchor()},
+				cfg.Prefix.AllSources(), cfg.Prefix.Anchor()},
 			SubjectTransform: &jetstream.SubjectTransformConfig{Source: cfg.Prefix.AllEvents(),
 				Destination: cfg.Prefix.Stored()},
 			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,

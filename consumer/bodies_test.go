@@ -156,7 +156,9 @@ func TestShortChunksAreJoined(t *testing.T) {
 		c, err := events.DecodeChunk(events.Header(msg.Header), msg.Data, seq, n)
 		require.NoError(t, err)
 		for _, b := range c.Data {
-			require.Equal(t, byte(n), b)
+			if b != byte(n) { // require takes long for each byte
+				require.Equal(t, byte(n), b)
+			}
 			n++
 		}
 		if c.End {

@@ -70,10 +70,9 @@ func (k *checks) from(at check) {
 			k.cause = cause
 			k.found(checkEnded, err, false, nil)
 		})
-	case at <= checkDuplicate && again && h.from.stream != events.StreamParked &&
-		k.record.Unexplained(e.Origin.Deliveries):
+	case at <= checkDuplicate && again && k.record.Unexplained(e.Origin.Deliveries): // a parked one may have been moved
 		k.parker.Duplicate(&e.Event, func(parked bool, err error) {
-			k.found(checkDuplicate, err, parked, func() { k.endParked(h) })
+			k.found(checkDuplicate, err, parked, func() { k.endParked(h, lifecycle.Park) })
 		})
 	case at <= checkMoving && again:
 		isMoving := k.record != nil && k.record.Moving != nil
@@ -96,6 +95,8 @@ func (k *checks) found(at check, err error, ends bool, end func()) {
 	h := k.h
 	switch {
 	case !h.is(checking): // its stream was deleted
+	case h.cancelled && !ends:
+		k.endCancelled(h)
 	case err != nil:
 		k.api.Repeats.Warn(err, "pre-run check failed; retrying").Str("event", h.event.ID).Stringer("check", at).
 			Send()
@@ -132,6 +133,10 @@ func (k *checks) setAttempt() {
 // enter submits the event after all checks.
 func (k *checks) enter() {
 	h := k.h
+	if h.cancelled {
+		k.endCancelled(h)
+		return
+	}
 	if k.draining.Load() {
 		k.giveBack(h)
 		return

@@ -24,6 +24,8 @@ type wrongClock struct {
 
 func (*wrongClock) Through(string, uint64) bool { return false }
 
+func (*wrongClock) Cancel([]*lifecycle.Delivery, bool) []*lifecycle.Delivery { return nil }
+
 func (d *wrongClock) Submit(batch []*lifecycle.Delivery) {
 	for _, e := range batch {
 		d.submitted <- e

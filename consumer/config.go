@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/consumer/sources"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
@@ -71,6 +72,10 @@ type Config struct {
 	// OnLog, when it is not nil, is called with each line that the consumer writes to a worker's output. It must not
 	// block, nor keep the line.
 	OnLog func(*events.LogLine)
+	// Sources are the connections that have sources of workers. Without "", which is nc, no source is read.
+	Sources sources.Conns
+	// RunHistory: the fleet has a run history, and its owners keep to their shares of that stream too.
+	RunHistory bool
 	// Calls enables the call bridge.
 	Calls bool
 	// Step, when it is not nil, is called at each Step, on the goroutine that reaches it. Tests use it to end the
@@ -189,6 +194,9 @@ type Dispatcher interface {
 	// carried out: new events no longer have to wait behind parked ones. It returns whether these are all such
 	// settlements: then both sides count from 0 again.
 	Through(owner string, parks uint64) bool
+	// Cancel settles those of the events that wait as cancelled, and returns them. With running, it has the runs of the
+	// others end soon.
+	Cancel(list []*lifecycle.Delivery, running bool) (waited []*lifecycle.Delivery)
 }
 
 // Step is a point between two actions: the process may complete the first and die before the second.
@@ -213,3 +221,8 @@ const (
 	StepAcked        Step = "acked"         // the acks are sent; the server has not confirmed them
 	StepConfirmed    Step = "confirmed"     // the acks are confirmed; what was stored for the event elsewhere is still there
 )
+
+// skipsTicks reports whether the ticks of a worker's schedules are left out because of a pause.
+func (c Config) skipsTicks(owner, worker string) bool {
+	return c.Catalog.Policy(owner).SkipsTicks(worker)
+}

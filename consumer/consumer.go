@@ -17,6 +17,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/attempts"
 	"github.com/pinwheel-run/pinwheel/consumer/bodies"
 	"github.com/pinwheel-run/pinwheel/consumer/bridge"
+	"github.com/pinwheel-run/pinwheel/consumer/cancel"
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/janitor"
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
@@ -24,6 +25,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/parking"
 	"github.com/pinwheel-run/pinwheel/consumer/results"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
+	"github.com/pinwheel-run/pinwheel/consumer/sources"
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
@@ -55,7 +57,7 @@ type Consumer struct {
 	usage       *storage.Usage
 	pending     limit.Pending
 	bridge      *bridge.Bridge
-	cancels     *schedule.Cancels
+	unschedules *schedule.Cancels
 	ticker      *schedule.Ticker
 	overtaker   *parking.Overtaker
 
@@ -84,7 +86,7 @@ func New(cfg Config, nc *nats.Conn, d Dispatcher, log zerolog.Logger, reg promet
 	c.api = &jsapi.Client{Requester: jsapi.NewRequester(nc), Loop: jsapi.NewLoop(), NC: nc, JS: js, Wait: cfg.answerWait(),
 		Missing: func() { c.maintenance.recreate() }, Repeats: repeats.New(log)}
 	c.usage = storage.New(storage.Config{Prefix: cfg.Prefix, Node: cfg.Node, MaxBytes: cfg.MaxBytes,
-		Replicas: cfg.Replicas}, nc, js, log)
+		Replicas: cfg.Replicas, RunHistory: cfg.RunHistory}, nc, js, log)
 	c.puller = newPuller(c)
 	c.wire()
 	c.leases = &leases{nc: nc, cfg: cfg, log: log, inflight: &c.inflight, now: make(chan struct{}, 1),
@@ -112,10 +114,12 @@ func (c *Consumer) wire() {
 	c.waiting = schedule.NewWaiting(c.api, c.usage, prefix, cfg.OwnerMaxWaiting, int(cfg.MaxBytes), c.log)
 	c.delays = schedule.NewDelays(c.api, c.usage, c.waiting, c.decoder, c.log)
 	c.replacer = schedule.NewReplacer(c.api, prefix)
-	c.cancels = schedule.NewCancels(c.js, c.decoder)
-	c.ticker = schedule.NewTicker(c.nc, prefix, cfg.Node, c.clock.Now, c.waiting.Full, c.log)
+	c.unschedules = schedule.NewCancels(c.js, c.decoder)
+	c.cancels = &cancel.Notes{}
+	c.ticker = schedule.NewTicker(c.nc, prefix, cfg.Node, c.clock.Now, c.waiting.Full, cfg.skipsTicks, c.log)
 	c.parked = parking.New(parking.Config{
-		Prefix: prefix, Consumer: laneConsumer(cfg, 0), Pull: c.puller.pullParked, Freed: c.puller.demand.freed,
+		Prefix: prefix, Catalog: cfg.Catalog, Consumer: laneConsumer(cfg, 0), Pull: c.puller.pullParked,
+		Freed:    c.puller.demand.freed,
 		Draining: c.draining.Load, Through: c.dispatcher.Through,
 	}, c.js, c.log)
 	c.parker = parking.NewParker(c.parked, c.api, c.usage, c.log)
@@ -125,6 +129,8 @@ func (c *Consumer) wire() {
 	c.chunks = bodies.NewChunks(c.api, prefix, c.log, c.inflight.hangUp)
 	c.janitor = janitor.New(janitor.Config{Anchors: c.puller.anchors, Lanes: sweptLanes(c.puller.lanes),
 		Replicas: cfg.Replicas}, c.js, c.log)
+	c.sources = sources.New(sources.Config{Prefix: prefix, Catalog: cfg.Catalog, Conns: cfg.Sources,
+		Replicas: cfg.Replicas, Now: c.clock.Now}, c.nc, c.usage, c.log)
 	c.bridge = bridge.New(bridge.Config{
 		Prefix: prefix, Decoder: c.decoder, Catalog: cfg.Catalog, Calls: cfg.Calls,
 		Replies: c.metrics.replies, PubAck: c.metrics.pubAckDropped,
@@ -155,7 +161,8 @@ func (c *Consumer) newSettler() *settler {
 func (c *Consumer) collectors() []prometheus.Collector {
 	return slices.Concat(c.metrics.all, []prometheus.Collector{c.usage}, c.bridge.Collectors(), c.janitor.Collectors(),
 		c.letters.Collectors(), c.notifier.Collectors(),
-		c.chunks.Collectors(), c.cancels.Collectors(), c.delays.Collectors(), c.ticker.Collectors(), c.overtaker.Collectors())
+		c.chunks.Collectors(), c.unschedules.Collectors(), c.delays.Collectors(), c.ticker.Collectors(),
+		c.overtaker.Collectors(), c.sources.Collectors())
 }
 
 // Run creates what is missing in JetStream and then takes events until pull is done. Then it gives back the events that
@@ -186,7 +193,8 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	}
 	loops.Go(func() { c.retries.run(life, func(due []*entry) { c.api.Do(func() { c.settler.resubmit(due) }) }) })
 	loops.Go(func() { c.ticker.Run(pull) })
-	err := errors.Join(c.bridge.Open(), c.cancels.Open(), c.replacer.Open(c.settler.replace), c.parts.Open())
+	loops.Go(func() { c.sources.Run(pull) })
+	err := errors.Join(c.bridge.Open(), c.unschedules.Open(), c.replacer.Open(c.settler.replace), c.parts.Open())
 	if err == nil {
 		c.recordEnded(pull)
 		c.puller.expect(c.meanSize(pull))
@@ -195,7 +203,7 @@ func (c *Consumer) Run(pull, work context.Context) error {
 		c.ready.Store(false)
 		c.bridge.Close()
 		c.parts.Close()
-		c.cancels.Close()
+		c.unschedules.Close()
 		c.drain(work)
 		c.replacer.Close()
 	}
@@ -204,28 +212,6 @@ func (c *Consumer) Run(pull, work context.Context) error {
 	c.api.Close()
 	c.settler.acks.requests.Close()
 	return err
-}
-
-// recordEnded records how other processes ended, before this one takes an event that ran in them. Without that, an
-// event that ended them needs more crashes until it is known.
-func (c *Consumer) recordEnded(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lastMessages)
-	defer cancel()
-	for _, e := range c.cfg.Ended {
-		if err := attempts.PutEnded(ctx, c.js, e); err != nil {
-			c.log.Warn().Err(err).Stringer("cause", e.Cause).Msg("how a process ended could not be recorded")
-		}
-	}
-}
-
-// meanSize is the average size of the events in the stream, in bytes; 0 when it is not known.
-func (c *Consumer) meanSize(ctx context.Context) int {
-	stream, err := c.js.Stream(ctx, events.StreamEvents)
-	if err != nil {
-		return 0
-	}
-	state := stream.CachedInfo().State
-	return int(state.Bytes / max(1, state.Msgs))
 }
 
 // lastMessages is the maximum time for the last messages after work is done.
@@ -304,12 +290,28 @@ func (c *Consumer) Room(owner string, n int) { c.parked.Room(owner, n) }
 // Now is the time by the clock of NATS. It may be called from any goroutine.
 func (c *Consumer) Now() time.Time { return c.clock.Now() }
 
-// Install starts the schedules of a worker's active version in this process, and ends those of the version before. It
-// may be called from any goroutine and does not block.
-func (c *Consumer) Install(in workers.Installation) { c.ticker.Install(in) }
+// Install starts the schedules and the sources of a worker's active version in this process, and ends those of the
+// version before. It may be called from any goroutine and does not block.
+func (c *Consumer) Install(in workers.Installation) {
+	c.ticker.Install(in)
+	c.sources.Changed()
+}
 
-// Remove ends the schedules of a worker. It may be called from any goroutine and does not block.
-func (c *Consumer) Remove(owner, worker string) { c.ticker.Remove(owner, worker) }
+// Remove ends the schedules and the sources of a worker. It may be called from any goroutine and does not block.
+func (c *Consumer) Remove(owner, worker string) {
+	c.ticker.Remove(owner, worker)
+	c.sources.Changed()
+}
+
+// PolicySet applies what the policy of an owner says of pauses and sources now, after dispatch has. It may be called
+// from any goroutine and does not block.
+func (c *Consumer) PolicySet(owner string) {
+	c.parked.PolicySet(owner)
+	c.sources.Changed()
+}
+
+// Sources are those that the process reads.
+func (c *Consumer) Sources() *sources.Sources { return c.sources }
 
 // OnTick sets f, which is called for every tick that this process makes from now on. f must not block.
 func (c *Consumer) OnTick(f func(owner, worker, schedule string, tick time.Time)) { c.ticker.OnTick(f) }
@@ -342,6 +344,9 @@ func (c *Consumer) AdmitLetter(owner string, size int) *events.Failure {
 // Published notes whether the stream of events took a message that the process published itself: err is that of the
 // publish. It may be called from any goroutine.
 func (c *Consumer) Published(err error) { c.usage.Published(events.StreamEvents, err) }
+
+// GrewRunHistory notes that the process stored size bytes of records of the run history.
+func (c *Consumer) GrewRunHistory(size int) { c.usage.Grew(events.StreamRuns, size) }
 
 // SetServerLimit sets how many bytes a NATS server may store; 0 = unknown. It may be called from any goroutine.
 func (c *Consumer) SetServerLimit(bytes int64) { c.usage.Reserved.SetServerLimit(bytes) }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
@@ -131,4 +132,39 @@ func (s *settler) writeLetter(h *entry, d *events.DeadLetter, answered func()) {
 		return
 	}
 	write(nil)
+}
+
+// cannotStoreLetter gives back an event whose body alone is as large as a message may be: the server's max_payload was
+// larger when the event was stored. It is redelivered after a while, in case the smaller max_payload was a mistake.
+func (s *settler) cannotStoreLetter(h *entry) {
+	s.api.Repeats.Error(nil, "dead letter fits no message: the event stays where it is, and runs again; raise max_payload of nats-server").
+		Str("event", h.event.ID).Str("worker", h.event.Target()).Int("bytes", len(h.event.Body)).
+		Int64("max_payload", s.api.NC.MaxPayload()).Send()
+	h.noteReturned()
+	s.save(h, func() { s.nakFor(h, unfitAgain) })
+}
+
+// deadLetterStored ends h, whose dead letter is d: its notice is published, and then h is acked.
+func (s *finisher) deadLetterStored(h *entry, d *events.DeadLetter) {
+	s.step(StepDeadStored)
+	if d.Hook == (events.DeadHook{}) {
+		s.endDead(h, d)
+		return
+	}
+	s.notifier.Notify(d, func() {
+		s.step(StepDeadNotified)
+		s.endDead(h, d)
+	})
+}
+
+// endFound ends a redelivered event whose dead letter was found.
+func (s *finisher) endFound(h *entry, d *events.DeadLetter) {
+	s.inflight.move(h, storing)
+	s.deadLetterStored(h, d)
+}
+
+func (s *finisher) endDead(h *entry, d *events.DeadLetter) {
+	h.dead = true
+	s.metrics.ended(h.event.Kind, lifecycle.Dead)
+	s.end(h, deadletter.ReplayDead, &d.Failure, d.Seq)
 }

@@ -43,7 +43,7 @@ func (d *pulled) add(c *Consumer, from *source, m *nats.Msg, o events.Origin, st
 	if e.Credit > 0 {
 		e.Requester = &events.Requester{Credit: e.Credit}
 	}
-	if from.stream == events.StreamSchedules {
+	if from.stream == events.StreamSchedules || e.Parked {
 		if h.record = attempts.Carried(m.Header.Get(events.ParkedRecord)); h.record != nil {
 			e.CrashedAlone, e.Asked, e.Spared = h.record.CrashedAlone, h.record.Asked(), h.record.Spared
 		}
@@ -102,6 +102,7 @@ func (c *Consumer) deliver(d *pulled) {
 			c.metrics.redelivered.Inc()
 		}
 	}
+	c.forbid(d)
 	if len(d.again)+len(d.later)+len(d.pubAcks)+len(d.malformed) > 0 {
 		c.api.Do(func() { c.settler.takePulled(d) })
 	}
@@ -133,10 +134,18 @@ func (c *Consumer) observe(d *pulled) {
 // takePulled handles the events of a delivery that must not run at once.
 func (s *settler) takePulled(d *pulled) {
 	for _, h := range d.again {
+		if h.cancelled { // forbid has ended it, or it was cancelled before forbid looked
+			s.endCancelled(h)
+			continue
+		}
 		(&checks{settler: s, h: h}).from(checkClaim)
 	}
 	for _, h := range d.later {
-		if !s.waiting.May(h.event.Owner) {
+		if h.cancelled {
+			s.endCancelledLater(h)
+			continue
+		}
+		if !s.waiting.May(&h.event, h.here) {
 			s.refuse(h, s.waiting.TooMany(h.event.Owner))
 			continue
 		}

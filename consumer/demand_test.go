@@ -30,6 +30,8 @@ func (h *holder) Submit(batch []*lifecycle.Delivery) {
 
 func (h *holder) Through(string, uint64) bool { return true }
 
+func (h *holder) Cancel([]*lifecycle.Delivery, bool) []*lifecycle.Delivery { return nil }
+
 func (h *holder) len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

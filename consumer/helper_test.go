@@ -51,6 +51,9 @@ func (d *dispatcher) Through(_ string, parks uint64) bool {
 	return false
 }
 
+// Cancel does nothing: all events run at once.
+func (d *dispatcher) Cancel([]*lifecycle.Delivery, bool) []*lifecycle.Delivery { return nil }
+
 func (d *dispatcher) Submit(batch []*lifecycle.Delivery) {
 	if !d.forget {
 		d.mu.Lock()

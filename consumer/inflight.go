@@ -33,8 +33,8 @@ type entry struct {
 	settling time.Duration
 	refused  time.Duration // when parking it was refused first, by inflight.clock; 0 = never; guarded by inflight.mu
 
-	unspent  string // the owner whose room it takes, if it was parked and dispatch, which reports room, has not seen it
-	replaced bool   // the schedule's next tick is there: the event ends, however its run ends
+	unspent string // the owner whose room it takes, if it was parked and dispatch, which reports room, has not seen it
+	fate
 
 	record     *attempts.Record // nil: the bucket has none
 	reply      *events.Reply    // the published reply, unless its body is sent in chunks; kept until the ack is confirmed
@@ -43,7 +43,6 @@ type entry struct {
 	repliedOn  uint64           // reconnects of the connection when the reply was published
 	tries      *jsapi.Retrier   // of the step that is being tried now
 	park       parking.Try      // of parking it
-	dead       bool             // its dead letter is stored
 	brief      bool             // its last attempt was brief; see lifecycle.Settlement
 	idempotent bool             // its worker is idempotent: the result is stored before the ack
 }
@@ -111,7 +110,7 @@ func (h *entry) is(s state) bool { return state(h.state.Load()) == s }
 // source is one JetStream consumer.
 type source struct {
 	stream, consumer string
-	owner            string // for a lane of parked events
+	owner            string // for a lane of parked events: its name there, see parking.Owners
 	// epoch counts how often the consumer was lost and created again. Acks of an older consumer's deliveries are not in
 	// order with the newer ones, so they are not confirmed in a group.
 	epoch atomic.Uint64

@@ -58,3 +58,44 @@ func (l *leases) run(life context.Context) {
 		clear(due)
 	}
 }
+
+// Held describes an event that this process holds.
+type Held struct {
+	Stream string
+	Seq    uint64 // in Stream
+	ID     string
+	Target string    // OWNER/WORKER
+	State  string    // queued, running, waiting (for its next run), or what is being done about it
+	Began  time.Time // of the attempt in progress; zero = none is
+}
+
+// Holding returns events of an owner that this process holds, at most most, and how many it holds. worker may be "". It
+// looks at all events in flight. It may be called from any goroutine.
+func (c *Consumer) Holding(owner, worker string, most int) (list []Held, all int) {
+	return c.inflight.holding(owner, worker, most)
+}
+
+// holding lists events of an owner, at most most, and says how many there are.
+func (t *inflight) holding(owner, worker string, most int) (list []Held, all int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.list {
+		e := &h.event
+		if e.Owner != owner || worker != "" && e.Worker != worker {
+			continue
+		}
+		if all++; all > most {
+			continue
+		}
+		one := Held{
+			Stream: h.from.stream, Seq: e.Origin.Seq, ID: e.ID, Target: e.Target(), State: state(h.state.Load()).String(),
+		}
+		if began := e.Began(); began > 0 {
+			one.Began = time.Unix(0, began)
+		} else if h.is(running) {
+			one.State = "queued"
+		}
+		list = append(list, one)
+	}
+	return list, all
+}

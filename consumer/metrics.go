@@ -16,8 +16,9 @@ type metrics struct {
 	acks, ackRetries, renewals, retries, lost prometheus.Counter
 	stalls, replaysDropped, recalled, pubAcks prometheus.Counter
 	setAside                                  prometheus.Counter
-	events                                    [4][lifecycle.Retry + 1]prometheus.Counter // by kind and verdict
-	orders                                    [4][lifecycle.Park + 1]prometheus.Counter  // by kind and order
+	cancels                                   [4]prometheus.Counter                           // by kind
+	events                                    [4][lifecycle.Retry + 1]prometheus.Counter      // by kind and verdict
+	orders                                    [4][lifecycle.HoldWorker + 1]prometheus.Counter // by kind and order
 	all                                       []prometheus.Collector
 	seldom                                    zerolog.Logger // for lines that owners can cause any number of times
 }
@@ -59,12 +60,15 @@ func newMetrics(cfg Config, log zerolog.Logger, held *inflight, credits func() i
 		gauge("held_places", "Places of the window that the held events take.", func() float64 { return float64(held.taken()) }),
 		gauge("pull_credits", "Events asked for and not delivered yet.",
 			func() float64 { return float64(credits()) }),
+		gauge("paused", "Owners and workers that are paused, as this process knows: their events do not start.",
+			func() float64 { return float64(cfg.Catalog.Paused()) }),
 		gauge("window", "Places for events that this process may hold or ask for.", func() float64 { return float64(cfg.Window) }))
 	for _, k := range []events.Kind{0, events.Fetch, events.Task, events.Scheduled} {
 		for _, v := range []lifecycle.Verdict{lifecycle.Ack, lifecycle.Dead} {
 			m.events[k][v] = ended.WithLabelValues(k.String(), v.String())
 		}
-		for _, o := range []lifecycle.Order{lifecycle.Return, lifecycle.Park} {
+		m.cancels[k] = ended.WithLabelValues(k.String(), "cancelled")
+		for _, o := range []lifecycle.Order{lifecycle.Return, lifecycle.Park, lifecycle.Hold, lifecycle.HoldWorker} {
 			m.orders[k][o] = ended.WithLabelValues(k.String(), o.String())
 		}
 	}
@@ -90,6 +94,8 @@ func gauge(name, help string, f func() float64) prometheus.Collector {
 }
 
 func (m *metrics) ended(k events.Kind, v lifecycle.Verdict) { m.events[k][v].Inc() }
+
+func (m *metrics) cancelled(k events.Kind) { m.cancels[k].Inc() }
 
 func (m *metrics) ordered(k events.Kind, o lifecycle.Order) { m.orders[k][o].Inc() }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -60,4 +61,53 @@ func TestDuplicateProbeOfAClusterDoesNoHarm(t *testing.T) {
 	}
 	_, err := js.Publish(t.Context(), "pinwheel.parked.task.acme.w", nil, jetstream.WithMsgID("afterwards"))
 	require.NoError(t, err, "the stream still takes what is to be parked")
+}
+
+// A parked event that was moved to those that are held, or back, does not run twice although the process died before it
+// acked the event in its place before.
+func TestAMovedEventRunsOnce(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	nc := natstest.Connect(t, srv)
+	js := jetStream(t, nc)
+	cfg := leased(2 * time.Second)
+	first := &dispatcher{handle: func(e *lifecycle.Delivery) (lifecycle.Settlement, bool) {
+		if e.Parked {
+			return never(e)
+		}
+		return park(e)
+	}}
+	doomed := natstest.Connect(t, srv)
+	start(t, doomed, cfg, first)
+	publish(t, nc, events.Task, "acme", nil, "moved")
+	publish(t, nc, events.Task, "acme", nil, "stays")
+	var parked []*lifecycle.Delivery
+	require.Eventually(t, func() bool {
+		parked = nil
+		for _, e := range first.events() {
+			if e.Parked {
+				parked = append(parked, e)
+			}
+		}
+		return len(parked) == 2
+	}, patience, time.Millisecond)
+	for _, e := range parked {
+		if string(e.Body) == "moved" { // as if the process had died before the ack
+			header := nats.Header(events.EncodeParked(&e.Event, e.Runs))
+			header.Set(events.HeaderMsgID, events.ParkedID(&e.Event))
+			_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: events.Held(subjects.Parked(&e.Event)), Header: header,
+				Data: e.Body})
+			require.NoError(t, err)
+		}
+	}
+	doomed.Close()
+
+	second := &dispatcher{handle: ack}
+	start(t, nc, cfg, second)
+	eventuallyStored(t, js, events.StreamParked, 0)
+	ran := map[string]int{}
+	for _, e := range second.events() {
+		ran[string(e.Body)]++
+	}
+	require.Equal(t, map[string]int{"moved": 1, "stays": 1}, ran)
 }

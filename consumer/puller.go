@@ -125,7 +125,7 @@ func (p *puller) collect(m *nats.Msg) {
 	p.credits.Store(int64(p.total))
 	p.c.deliver(&d)
 	for _, h := range d.last {
-		p.c.parked.Emptied(h.event.Owner, h.event.Origin.Seq)
+		p.c.parked.Emptied(h.from.owner, h.event.Origin.Seq)
 	}
 }
 

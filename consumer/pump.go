@@ -169,9 +169,9 @@ func (p *puller) grant(l *lane, n int, expiry time.Duration, now time.Time) int 
 }
 
 // pullParked is parking.Config.Pull.
-func (p *puller) pullParked(ctx context.Context, owner string, first int) error {
-	l := newLane(events.StreamParked, parking.ConsumerName(owner), 0)
-	l.owner, l.src.owner, l.first, l.anchor = owner, owner, first, janitor.AnchorOf(p.anchors, events.StreamParked)
+func (p *puller) pullParked(ctx context.Context, name string, first int) error {
+	l := newLane(events.StreamParked, parking.ConsumerName(name), 0)
+	l.owner, l.src.owner, l.first, l.anchor = name, name, first, janitor.AnchorOf(p.anchors, events.StreamParked)
 	select {
 	case p.parkedLanes <- l:
 		return nil
@@ -185,6 +185,7 @@ func (p *puller) overtakeConfig() parking.OvertakeConfig {
 	c := p.c
 	cfg := parking.OvertakeConfig{
 		Prefix: c.cfg.Prefix, Decoder: c.decoder, Catalog: c.cfg.Catalog, Least: c.cfg.Overtake,
+		Cancels:    c.cancels,
 		Backlogged: func(lane int) bool { return p.lanes[lane].backlogged.Load() }, // lanes never change
 	}
 	for lane := range events.Lanes {

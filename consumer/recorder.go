@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"context"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/consumer/attempts"
@@ -83,3 +84,15 @@ func (h *entry) noteAnswer(r *events.Reply) {
 
 // Holds implements lifecycle.Holder.
 func (h *entry) Holds() *lifecycle.Delivery { return &h.event }
+
+// recordEnded records how other processes ended, before this one takes an event that ran in them. Without that, an
+// event that ended them needs more crashes until it is known.
+func (c *Consumer) recordEnded(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lastMessages)
+	defer cancel()
+	for _, e := range c.cfg.Ended {
+		if err := attempts.PutEnded(ctx, c.js, e); err != nil {
+			c.log.Warn().Err(err).Stringer("cause", e.Cause).Msg("how a process ended could not be recorded")
+		}
+	}
+}

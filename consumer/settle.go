@@ -1,15 +1,16 @@
 package consumer
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/consumer/attempts"
+	"github.com/pinwheel-run/pinwheel/consumer/cancel"
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
-	"github.com/pinwheel-run/pinwheel/consumer/parking"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
@@ -35,20 +36,40 @@ func (s *settler) settle(x lifecycle.Settlement) {
 		s.log.Error().Str("event", x.Event.ID).Str("worker", x.Event.Target()).Str("verdict", x.String()).
 			Msg("second final settlement of an event; ignored")
 	case h.replaced: // however its run ended, the event is replaced
-		if x.Order == lifecycle.Park {
+		if x.Order.Parks() {
 			s.parked.NotParked(x.Event)
 		}
 		x.Reply, x.Order = nil, lifecycle.NoOrder
 		x.Outcome = lifecycle.Outcome{Verdict: lifecycle.Ack, Version: x.Outcome.Version}
+		s.carryOut(h, x)
+	case h.cancelled && (x.Outcome.Verdict == lifecycle.Retry ||
+		x.Outcome.Verdict == lifecycle.None && !x.Order.Watches()): // a watched one has a place, which dispatch frees
+		if x.Order.Parks() {
+			s.parked.NotParked(x.Event)
+		}
+		answered := h.reply != nil
+		if x = cancelled(x.Event); answered { // by the run that is not made again
+			x.Reply = nil
+		}
 		s.carryOut(h, x)
 	default:
 		s.carryOut(h, x)
 	}
 }
 
+// cancelled is the settlement of an event that is cancelled while none of its runs is in progress.
+func cancelled(e *lifecycle.Delivery) lifecycle.Settlement {
+	f := events.Cancelled()
+	x := lifecycle.Settlement{Event: e, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack, Failure: f}}
+	if e.ReplyTo != "" {
+		x.Reply = e.FailureReply(f)
+	}
+	return x
+}
+
 // drop handles an event that has left: its stream was deleted, or it is set aside. Nothing is published for it.
 func (s *finisher) drop(x lifecycle.Settlement) {
-	if x.Order == lifecycle.Park {
+	if x.Order.Parks() {
 		s.parked.NotParked(x.Event)
 	}
 	if x.Reply != nil && x.Reply.Stream != nil {
@@ -82,6 +103,15 @@ func (s *settler) carryOut(h *entry, x lifecycle.Settlement) {
 	if h.is(orphaned) || h.is(aside) { // since it was tried first
 		s.drop(x)
 		return
+	}
+	if f := x.Outcome.Failure; f != nil && f.Reason == events.ReasonCancelled {
+		if h.silent {
+			x.Reply = nil
+		}
+		if h.became != cancel.Cancelled { // else it is carried out again
+			h.became = cancel.Cancelled
+			s.noteCancelled(h, x.Outcome.Version == "")
+		}
 	}
 	h.noteAnswer(x.Reply)
 	h.brief = x.Brief
@@ -135,7 +165,9 @@ func (s *settler) succeed(h *entry, o lifecycle.Outcome) {
 	default:
 		s.end(h, deadletter.ReplaySucceeded, nil, 0)
 	}
-	s.metrics.ended(h.event.Kind, lifecycle.Ack)
+	if h.became != cancel.Cancelled {
+		s.metrics.ended(h.event.Kind, lifecycle.Ack)
+	}
 }
 
 func (s *finisher) putResult(h *entry, m *nats.Msg) {
@@ -150,41 +182,6 @@ func (s *finisher) putResult(h *entry, m *nats.Msg) {
 		s.step(StepResultStored)
 		s.end(h, deadletter.ReplaySucceeded, nil, 0)
 	})
-}
-
-// cannotStoreLetter gives back an event whose body alone is as large as a message may be: the server's max_payload was
-// larger when the event was stored. It is redelivered after a while, in case the smaller max_payload was a mistake.
-func (s *settler) cannotStoreLetter(h *entry) {
-	s.api.Repeats.Error(nil, "dead letter fits no message: the event stays where it is, and runs again; raise max_payload of nats-server").
-		Str("event", h.event.ID).Str("worker", h.event.Target()).Int("bytes", len(h.event.Body)).
-		Int64("max_payload", s.api.NC.MaxPayload()).Send()
-	h.noteReturned()
-	s.save(h, func() { s.nakFor(h, unfitAgain) })
-}
-
-// deadLetterStored ends h, whose dead letter is d: its notice is published, and then h is acked.
-func (s *finisher) deadLetterStored(h *entry, d *events.DeadLetter) {
-	s.step(StepDeadStored)
-	if d.Hook == (events.DeadHook{}) {
-		s.endDead(h, d)
-		return
-	}
-	s.notifier.Notify(d, func() {
-		s.step(StepDeadNotified)
-		s.endDead(h, d)
-	})
-}
-
-// endFound ends a redelivered event whose dead letter was found.
-func (s *finisher) endFound(h *entry, d *events.DeadLetter) {
-	s.inflight.move(h, storing)
-	s.deadLetterStored(h, d)
-}
-
-func (s *finisher) endDead(h *entry, d *events.DeadLetter) {
-	h.dead = true
-	s.metrics.ended(h.event.Kind, lifecycle.Dead)
-	s.end(h, deadletter.ReplayDead, &d.Failure, d.Seq)
 }
 
 // end acks h, and so ends it. For a replay, end first stores how it ended. If there is no room for that, the replay is
@@ -218,33 +215,6 @@ func (s *finisher) endReplay(h *entry, put func(done func(error))) {
 	})
 }
 
-// parkEvent sets an event aside until its owner has room. An event that was parked before is given back. An event of a
-// schedule that does not overlap is delayed instead: the schedule's next tick must find it, so it stays in its stream.
-func (s *settler) parkEvent(h *entry) {
-	e := &h.event
-	switch {
-	case h.from.stream == events.StreamParked:
-		s.parked.Use(e.Owner, func(int) int { return 0 })
-		s.giveBack(h)
-	case e.Overlaps() != events.OverlapAllow:
-		s.parked.NotParked(e)
-		s.delay(h, s.clock.Now().Add(parking.LookEvery))
-	default:
-		s.inflight.move(h, storing)
-		h.park.GoOn = h.here
-		s.parker.Park(e, &h.park, func(isStored bool, err error) {
-			if !isStored {
-				s.overdue.cannotPark(h, err)
-				return
-			}
-			h.park = parking.Try{}
-			s.step(StepParkStored)
-			s.ack(h)
-			s.metrics.ordered(e.Kind, lifecycle.Park)
-		})
-	}
-}
-
 // delay moves h, with its record, to the stream of schedules. It is delivered from there when it is due.
 func (s *settler) delay(h *entry, until time.Time) {
 	if h.is(orphaned) {
@@ -254,6 +224,7 @@ func (s *settler) delay(h *entry, until time.Time) {
 	s.delays.Delay(&h.event, attempts.Carry(h.record), until, h.here, func(became schedule.Delayed, err error) {
 		switch became {
 		case schedule.DelayStored:
+			h.became = cancel.Moved
 			s.step(StepDelayed)
 			s.ack(h)
 		case schedule.DelayReplaced:
@@ -335,10 +306,11 @@ func (s *finisher) endClaimed(h *entry, c deadletter.Claim) {
 	s.ack(h)
 }
 
-// endParked acks an event that was parked before.
-func (s *finisher) endParked(h *entry) {
+// endParked acks an event that is stored among the parked ones.
+func (s *finisher) endParked(h *entry, why lifecycle.Order) {
+	h.became = cancel.Moved
 	s.ack(h)
-	s.metrics.ordered(h.event.Kind, lifecycle.Park)
+	s.metrics.ordered(h.event.Kind, why)
 }
 
 // endRecalled answers h with its stored result.
@@ -349,6 +321,30 @@ func (s *settler) endRecalled(h *entry, r *events.Reply) {
 	h.idempotent = false // there is nothing new to store
 	s.metrics.recalled.Inc()
 	s.carryOut(h, lifecycle.Settlement{Event: &h.event, Reply: r, Outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}})
+}
+
+// endCancelled ends h, of which no run is in progress, as cancelled. It does nothing if h is being ended or moved.
+func (s *settler) endCancelled(h *entry) {
+	if s.inflight.move(h, running, checking) || s.inflight.move(h, running, waiting) || h.is(running) {
+		s.settle(cancelled(&h.event))
+	}
+}
+
+// answerDeleted answers for a cancelled event whose message was deleted before a process had it.
+func (s *settler) answerDeleted(e *lifecycle.Delivery) {
+	x := cancelled(e)
+	if x.Reply != nil {
+		if _, err := s.reply(e, x.Reply); err != nil {
+			s.api.Repeats.Warn(err, "requester of a cancelled event could not be told").Str("event", e.ID).Send()
+		}
+	}
+	s.attempts.Forget(&e.Event)
+	s.parts.Drop(e)
+	if r, ok := deadletter.ReplayOf(&e.Event); ok {
+		s.claims.End(r, deadletter.ReplayFailed, x.Outcome.Failure, 0, s.clock.Now(), func(error) {})
+	}
+	s.metrics.cancelled(e.Kind)
+	s.observeCancelled(e)
 }
 
 // endPubAcks acks answers of JetStream that were stored as events. No one is notified: they belong to no owner.
@@ -374,6 +370,9 @@ func (s *finisher) replyAgain(h *entry) { s.replies.again(&h.event, h.reply) }
 // ack queues the ack of h.
 func (s *finisher) ack(h *entry) {
 	if s.inflight.move(h, acking) {
+		if h.cancelled {
+			s.cancels.End(h.cancelID(), cmp.Or(h.became, cancel.Ended), time.Now())
+		}
 		h.noteEnded()
 		s.acks.queue(h)
 	}

@@ -8,11 +8,13 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/attempts"
 	"github.com/pinwheel-run/pinwheel/consumer/bodies"
+	"github.com/pinwheel-run/pinwheel/consumer/cancel"
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/parking"
 	"github.com/pinwheel-run/pinwheel/consumer/results"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
+	"github.com/pinwheel-run/pinwheel/consumer/sources"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 )
 
@@ -32,6 +34,8 @@ type stores struct {
 	replacer     *schedule.Replacer
 	chunks       *bodies.Chunks
 	parts        *bodies.Parts
+	sources      *sources.Sources
+	cancels      *cancel.Notes
 }
 
 // finisher ends events: it acks, gives back and publishes replies. All its methods run on the settle goroutine.
@@ -93,4 +97,20 @@ func (s *finisher) step(at Step) {
 	if s.cfg.Step != nil {
 		s.cfg.Step(at)
 	}
+}
+
+// fate is what has been decided about how an event ends.
+type fate struct {
+	replaced  bool         // the schedule's next tick is there: the event ends, however its run ends
+	dead      bool         // its dead letter is stored
+	cancelled bool         // somebody cancels it: it ends with the run in progress at the latest
+	silent    bool         // its message was deleted, and who did that answers for it
+	became    cancel.State // how it ended; Absent = not known yet
+	told      int64        // when the run began that threads were told to end; 0 = none
+	toldAt    int64        // when that was; Unix time in nanoseconds
+}
+
+// cancelID is what others call h who cancel it.
+func (h *entry) cancelID() cancel.ID {
+	return cancel.ID{Stream: h.from.stream, Seq: h.event.Origin.Seq, Stored: h.stored.UnixNano()}
 }

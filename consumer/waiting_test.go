@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
 	"github.com/pinwheel-run/pinwheel/events"
@@ -104,6 +105,22 @@ func TestWaitingBytesOfAnOwnerAreBounded(t *testing.T) {
 	}
 	eventuallyStored(t, js, events.StreamEvents, 0)
 	require.Zero(t, refused("bob"))
+}
+
+// However many events come at once, all before the first of them is stored again.
+func TestBytesThatComeAtOnceAreBounded(t *testing.T) {
+	t.Parallel()
+	nc := connect(t)
+	js := jetStream(t, nc)
+	cfg := testConfig()
+	cfg.MaxBytes, cfg.OwnerMaxWaiting = 8<<20, 0
+	require.NoError(t, consumer.CreateAssets(t.Context(), js, cfg, nc.MaxPayload()))
+	for range 70 { // they wait when the process starts
+		publish(t, nc, events.Task, "acme", nats.Header{events.HeaderDeliverAfter: {"1h"}}, strings.Repeat("x", 100<<10))
+	}
+	start(t, nc, cfg, &dispatcher{handle: ack})
+	eventuallyStored(t, js, events.StreamEvents, 0)
+	require.Less(t, bytesOf(t, js, events.StreamSchedules), uint64(5<<20), "about half of the stream")
 }
 
 // When an owner may have no more events waiting, neither in the process nor in JetStream, its failed event ends at

@@ -183,7 +183,8 @@ func (s *Store) checkBindings(ctx context.Context, w *workers.Worker) error {
 	if err != nil {
 		return err
 	}
-	for _, err := range []error{policy.MayReach(w.Bindings), policy.MayRoute(w.HTTP)} {
+	for _, err := range []error{policy.MayReach(w.Bindings), policy.MayRoute(w.HTTP),
+		policy.MayConsumeAll(w.Sources)} {
 		if err != nil {
 			return &GoneError{w.Version, err.Error()}
 		}

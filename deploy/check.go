@@ -65,6 +65,8 @@ func checkHandlers(w *workers.Worker) error {
 	switch {
 	case len(w.Schedules) > 0 && !slices.Contains(w.Handlers, events.Scheduled):
 		return misfitting(w, "the manifest has schedules, and the module has no scheduled handler")
+	case len(w.Sources) > 0 && !takesTasks(w):
+		return misfitting(w, "the manifest has sources, and the module has no task or queue handler, which would get their messages")
 	case w.Batch != nil && !w.Queue:
 		return misfitting(w, "the manifest has a batch, and the module has no queue handler, which would get it")
 	}

@@ -140,7 +140,7 @@ func (s *Store) deploy(ctx context.Context, req Request, check Checker) (Deploye
 		return Deployed{}, err
 	}
 	req.id, req.files = rand.Text(), &uploading{store: s.files, refuse: s.refuseFiles, files: req.Bundle.Files,
-		stored: req.FilesStored && w.Assets != nil}
+		stored: req.FilesStored}
 	d, holds, err := s.storeVersion(ctx, w, req, check)
 	if err == nil {
 		err = req.files.end(ctx, w)
@@ -235,6 +235,9 @@ func admit(ctx context.Context, s *Store, w *workers.Worker, req Request, k kept
 		}
 		return &QuotaError{fmt.Sprintf("deploy %s: %v", w.Target(), err)}
 	}
+	if err = admitSources(ctx, s.cfg.CheckSources, w, req); err != nil {
+		return err
+	}
 	if err = req.Policy.MayRoute(w.HTTP); err != nil {
 		return &QuotaError{fmt.Sprintf("deploy %s: %v", w.Target(), err)}
 	}
@@ -292,6 +295,9 @@ func newWorker(req Request) (*workers.Worker, error) {
 	case final.Assets.Files == "":
 		return nil, &InvalidError{errors.New("assets.files is missing: it is the SHA-256 of the list of files, which is stored first")}
 	}
+	if err := bundle.CheckModules(b.Modules); err != nil {
+		return nil, &InvalidError{err}
+	}
 	final.Mode = final.Mode.OrDefault()
 	hash, err := final.Hash()
 	if err != nil {
@@ -299,7 +305,7 @@ func newWorker(req Request) (*workers.Worker, error) {
 	}
 	return &workers.Worker{
 		Owner: req.Owner, Name: name, Hash: hash, Spec: final.Spec, Code: b.Code, File: b.File, SourceMap: b.SourceMap,
-		Tag: req.Tag, Message: req.Message,
+		Modules: b.Modules, Tag: req.Tag, Message: req.Message,
 	}, nil
 }
 
@@ -330,15 +336,21 @@ func (s *Store) put(ctx context.Context, w *workers.Worker, e encodedVersion, k 
 	return nil
 }
 
-// putRecord stores a record. Where its code is in an object, it does what the bucket's Update does, and adds the size.
+// putRecord stores a record. Where it refers to an object or to modules, it does what the bucket's Update does, and
+// adds their sizes.
 func putRecord(ctx context.Context, s *Store, w *workers.Worker, text []byte, object int, revision uint64) error {
-	if object == 0 {
+	if object == 0 && len(w.Modules) == 0 {
 		_, err := s.kv.Update(ctx, key(w.Owner, w.Name), text, revision)
 		return err
 	}
 	m := nats.NewMsg(s.cfg.subject(w.Owner, w.Name))
 	m.Data = text
-	m.Header.Set(headerObjectBytes, strconv.Itoa(object))
+	if object > 0 {
+		m.Header.Set(headerObjectBytes, strconv.Itoa(object))
+	}
+	if len(w.Modules) > 0 {
+		m.Header.Set(headerModules, modulesHeader(w.Modules))
+	}
 	_, err := s.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision))
 	return err
 }

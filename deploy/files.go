@@ -22,22 +22,18 @@ type uploading struct {
 	store  *assetstore.Store
 	refuse func(ctx context.Context, owner string, err error) error
 	files  *assets.Folder // nil = none come with the version
-	stored bool           // its owner has stored them by itself
+	stored bool           // its owner has stored them, and the modules, by itself
 	under  *assetstore.Deploy
 	done   assetstore.Uploaded
 }
 
 // upload stores the files, before the version that names them.
 func (u *uploading) upload(ctx context.Context, w *workers.Worker) (err error) {
-	if u.files == nil && !u.stored || u.under != nil {
+	if u.files == nil && (!u.stored || w.Assets == nil) && len(w.Modules) == 0 || u.under != nil {
 		return nil
 	}
-	switch u.under, err = u.store.Begin(ctx, w.Owner); {
-	case err != nil:
-	case u.stored:
-		err = u.check(ctx, w)
-	default:
-		u.done, err = u.store.Upload(ctx, w.Owner, u.files)
+	if u.under, err = u.store.Begin(ctx, w.Owner); err == nil {
+		err = u.put(ctx, w)
 	}
 	if err = u.refuse(ctx, w.Owner, err); err != nil {
 		return fmt.Errorf("deploy %s: %w", w.Target(), err)
@@ -45,12 +41,48 @@ func (u *uploading) upload(ctx context.Context, w *workers.Worker) (err error) {
 	return nil
 }
 
+// put stores what is missing. Of what the owner has stored by itself, it checks that it is there.
+func (u *uploading) put(ctx context.Context, w *workers.Worker) (err error) {
+	if u.stored {
+		return u.check(ctx, w)
+	}
+	if u.files != nil {
+		if u.done, err = u.store.Upload(ctx, w.Owner, u.files); err != nil {
+			return err
+		}
+	}
+	return u.putModules(ctx, w)
+}
+
+func (u *uploading) putModules(ctx context.Context, w *workers.Worker) error {
+	if len(w.Modules) == 0 {
+		return nil
+	}
+	files := make([]NewFile, len(w.Modules))
+	for i, m := range w.Modules {
+		files[i] = NewFile{Hash: m.Hash, Data: m.Code}
+	}
+	up, err := u.store.Add(ctx, w.Owner, files, -1)
+	u.done.Files += up.Files
+	u.done.Bytes += up.Bytes
+	return err
+}
+
 // check checks that everything is there that the owner has stored by itself.
 func (u *uploading) check(ctx context.Context, w *workers.Worker) error {
-	err := u.store.Check(ctx, w.Owner, w.Assets.Files)
-	var wrong *assetstore.WrongError
-	if errors.As(err, &wrong) {
-		return &InvalidError{err}
+	if w.Assets != nil {
+		err := u.store.Check(ctx, w.Owner, w.Assets.Files)
+		var wrong *assetstore.WrongError
+		if errors.As(err, &wrong) {
+			return &InvalidError{err}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	missing, err := u.store.Missing(ctx, w.Owner, hashesOf(w.Modules))
+	if err == nil && len(missing) > 0 {
+		err = &MissingFilesError{Files: len(missing)}
 	}
 	return err
 }
@@ -62,8 +94,12 @@ func (u *uploading) end(ctx context.Context, w *workers.Worker) error {
 		return nil
 	}
 	_, err := u.under.End(ctx, u.files)
-	if err == nil && u.stored {
+	switch {
+	case err != nil:
+	case u.stored:
 		err = u.check(ctx, w)
+	default:
+		err = u.putModules(ctx, w)
 	}
 	return u.refuse(ctx, w.Owner, err)
 }
@@ -175,7 +211,7 @@ func MayHaveFiles(owner string, p workers.Policy, files int, bytes int64) error 
 // only costs space.
 func sweep(ctx context.Context, s *Store, owner string, gone []*record) {
 	for _, r := range gone {
-		if r.Assets == nil {
+		if r.Assets == nil && len(r.Modules) == 0 {
 			continue
 		}
 		if err := sweepFiles(ctx, s, owner); err != nil {
@@ -194,13 +230,16 @@ func sweepFiles(ctx context.Context, s *Store, owner string) error {
 	case err != nil:
 		return err
 	}
-	var keep []string
+	var lists, modules []string
 	err = each(ctx, s.kv, owner+".*", func(e jetstream.KeyValueEntry) error {
 		_, name, _ := strings.Cut(e.Key(), ".")
 		k, err := s.kept(ctx, owner, name)
 		for _, r := range k.records {
 			if r.Assets != nil && r.Assets.Files != "" {
-				keep = append(keep, r.Assets.Files)
+				lists = append(lists, r.Assets.Files)
+			}
+			for _, m := range r.Modules {
+				modules = append(modules, m.Hash)
 			}
 		}
 		return err
@@ -213,6 +252,6 @@ func sweepFiles(ctx context.Context, s *Store, owner string) error {
 			return err // the deploy that began meanwhile may need anything
 		}
 	}
-	_, err = d.Sweep(ctx, keep)
+	_, err = d.Sweep(ctx, lists, modules...)
 	return err
 }

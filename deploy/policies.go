@@ -62,7 +62,8 @@ func decodePolicy(e jetstream.KeyValueEntry) (p workers.Policy, err error) {
 	return p, nil
 }
 
-// Set changes an owner's policy. change gets the current policy. Each process has the new one within moments.
+// Set changes an owner's policy. change gets the current policy. Each process has the new one within moments. A policy
+// that says nothing is removed.
 func (s *Policies) Set(ctx context.Context, owner string, change func(*workers.Policy)) (workers.Policy, error) {
 	if err := events.CheckName("owner", owner); err != nil {
 		return workers.Policy{}, err
@@ -80,7 +81,9 @@ func (s *Policies) Set(ctx context.Context, owner string, change func(*workers.P
 		if err != nil {
 			return p, fmt.Errorf("read policy of %s: %w", owner, err)
 		}
-		change(&p)
+		if change(&p); len(p.Paused) == 0 {
+			p.Paused = nil
+		}
 		if err := p.Validate(); err != nil {
 			return p, err
 		}
@@ -88,9 +91,13 @@ func (s *Policies) Set(ctx context.Context, owner string, change func(*workers.P
 		if err != nil {
 			return p, fmt.Errorf("encode policy of %s: %w", owner, err)
 		}
-		if revision == 0 {
+		switch {
+		case revision == 0 && p.IsZero():
+		case revision == 0:
 			_, err = s.kv.Create(ctx, owner, text)
-		} else {
+		case p.IsZero():
+			err = s.kv.Delete(ctx, owner, jetstream.LastRevision(revision))
+		default:
 			_, err = s.kv.Update(ctx, owner, text, revision)
 		}
 		if err == nil || !isConflict(err) && !errors.Is(err, jetstream.ErrKeyExists) {
@@ -99,12 +106,10 @@ func (s *Policies) Set(ctx context.Context, owner string, change func(*workers.P
 	}
 }
 
-// Remove deletes an owner's policy. The values of the configuration hold for the owner again.
+// Remove deletes an owner's policy but what is paused. The values of the configuration hold for the owner again.
 func (s *Policies) Remove(ctx context.Context, owner string) error {
-	if err := events.CheckName("owner", owner); err != nil {
-		return err
-	}
-	return s.kv.Delete(ctx, owner)
+	_, err := s.Set(ctx, owner, func(p *workers.Policy) { *p = workers.Policy{Paused: p.Paused} })
+	return err
 }
 
 // List is all policies, by owner.

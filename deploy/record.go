@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/pinwheel-run/pinwheel/deploy/assets"
 	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/deploy/manifest"
 	"github.com/pinwheel-run/pinwheel/events"
@@ -23,10 +24,11 @@ const (
 	format3 = 3 // adds kv, objects, services, version, nats, queue and batch; bundles that import cloudflare:workers
 	format4 = 4 // adds trace
 	format5 = 5 // adds bundles that import pinwheel:node
+	format6 = 6 // adds modules; bundles that import cloudflare:sockets, node:net or node:tls
 )
 
 // newestFormat is the newest format that this process reads.
-func newestFormat() int { return max(format5, workers.NewestBindingsFormat()) }
+func newestFormat() int { return max(format6, workers.NewestBindingsFormat()) }
 
 // record is one version of a worker, as the KV bucket has it.
 type record struct {
@@ -51,6 +53,9 @@ type record struct {
 	Bundle *payload `json:"bundle,omitempty"`
 	Object string   `json:"object,omitempty"`
 
+	// Modules are those of WebAssembly. Their bytes are files of the owner.
+	Modules []ModuleRef `json:"modules,omitempty"`
+
 	revision uint64 // of its entry in the bucket
 	text     []byte // of the entry, if Bundle is not decoded
 }
@@ -66,7 +71,7 @@ func newRecord(w *workers.Worker, staged bool) *record {
 		Owner: w.Owner, Name: w.Name, Number: w.Number, Hash: w.Hash, Mode: w.Mode, Handlers: w.Handlers, Queue: w.Queue,
 		File: w.File,
 		Spec: w.Spec, DeployedAt: w.DeployedAt.UTC(), Bundle: &payload{w.Code, string(w.SourceMap)},
-		Staged: staged, Tag: w.Tag, Message: w.Message,
+		Staged: staged, Tag: w.Tag, Message: w.Message, Modules: ModuleRefs(w.Modules),
 	}
 	r.Format = r.leastFormat()
 	if bundle.ImportsRuntime(w.Code) {
@@ -75,6 +80,9 @@ func newRecord(w *workers.Worker, staged bool) *record {
 	if bundle.ImportsNode(w.Code) {
 		r.Format = max(r.Format, format5)
 	}
+	if bundle.ImportsSockets(w.Code) {
+		r.Format = max(r.Format, format6)
+	}
 	return r
 }
 
@@ -82,6 +90,8 @@ func newRecord(w *workers.Worker, staged bool) *record {
 func (r *record) leastFormat() int {
 	format := max(format1, r.Bindings.Format())
 	switch {
+	case len(r.Modules) > 0:
+		return max(format, format6)
 	case r.Trace != nil:
 		return max(format, format4)
 	case r.Queue || r.Batch != nil:
@@ -205,7 +215,7 @@ func (r *record) validate() error {
 		return fail("it has format %d, and keys of format %d", r.Format, r.leastFormat())
 	case r.Number < 1:
 		return fail("number is %d: it is 1 or more", r.Number)
-	case !isHash(r.Hash):
+	case !assets.IsHash(r.Hash):
 		return fail("hash is %q: it is 64 hex digits", r.Hash)
 	case r.File == "":
 		return fail("file is empty")
@@ -218,25 +228,13 @@ func (r *record) validate() error {
 	}
 	for _, err := range []error{
 		manifest.Validate(r.Spec), events.CheckText("tag", r.Tag, workers.MaxTag),
-		events.CheckText("message", r.Message, events.MaxNote),
+		events.CheckText("message", r.Message, events.MaxNote), checkModuleRefs(r.Modules),
 	} {
 		if err != nil {
 			return fail("%w", err)
 		}
 	}
 	return nil
-}
-
-func isHash(s string) bool {
-	if len(s) != 64 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }
 
 // hashDigits is the number of digits of the hash in a version.
@@ -271,7 +269,7 @@ func (r *record) worker() *workers.Worker {
 
 // checkHash checks that code and manifest are those that were deployed.
 func checkHash(w *workers.Worker) error {
-	b := bundle.Bundle{Code: w.Code, File: w.File, SourceMap: w.SourceMap, Spec: w.Spec}
+	b := bundle.Bundle{Code: w.Code, File: w.File, SourceMap: w.SourceMap, Spec: w.Spec, Modules: w.Modules}
 	hash, err := b.Hash()
 	if err != nil {
 		return err

@@ -55,6 +55,18 @@ func TestRecordRoundTrip(t *testing.T) {
 	text, _, err = newRecord(w, false).encode(1 << 20)
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"format":3`, "earlier processes do not have the module")
+	w.Code = `import { connect } from "cloudflare:sockets"; export default { connect };`
+	text, _, err = newRecord(w, false).encode(1 << 20)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"format":6`)
+	for code, format := range map[string]string{
+		`module.exports = builtin("net")`: "6", `module.exports = builtin("tls")`: "6", `module.exports = builtin("fs")`: "5",
+	} {
+		w.Code = `import { builtin } from "pinwheel:node"; ` + code
+		text, _, err = newRecord(w, false).encode(1 << 20)
+		require.NoError(t, err)
+		require.Contains(t, string(text), `"format":`+format+`,`, code)
+	}
 	w.Code = "export default {};"
 
 	text, object, err = newRecord(w, false).encode(10)

@@ -64,6 +64,8 @@ type Config struct {
 	CheckEvery time.Duration
 	// KeepVanished is how long a watcher keeps a worker installed whose record is gone without a removal. 0 = 24 h.
 	KeepVanished time.Duration
+	// CheckSources checks the sources of workers that are deployed. nil: workers with sources are not deployed.
+	CheckSources CheckSources
 	// Log gets the messages of watchers. The zero Logger is silent.
 	Log zerolog.Logger
 	// Metrics may be nil.
@@ -130,6 +132,7 @@ type Store struct {
 	deployments jetstream.KeyValue
 	routes      *routeBook
 	files       *assetstore.Store
+	modules     moduleBook
 	secrets     *Secrets  // to check that a version has what it names
 	policies    *Policies // and that its owner is granted it
 }
@@ -284,7 +287,7 @@ func readObject(ctx context.Context, objects jetstream.ObjectStore, name string)
 }
 
 // complete is the worker of a record with its code, which may be in the object store.
-func (s *Store) complete(ctx context.Context, r *record) (*workers.Worker, error) {
+func (s *Store) complete(ctx context.Context, r *record) (_ *workers.Worker, err error) {
 	if r.Object != "" {
 		text, err := readObject(ctx, s.objects, r.Object)
 		if errors.Is(err, errDamaged) || errors.Is(err, jetstream.ErrObjectNotFound) ||
@@ -310,6 +313,9 @@ func (s *Store) complete(ctx context.Context, r *record) (*workers.Worker, error
 		}
 	}
 	w := r.worker()
+	if w.Modules, err = readModules(ctx, s, r.Owner, r.Modules); err != nil {
+		return nil, fmt.Errorf("read modules of %s/%s: %w", r.Owner, r.Name, err)
+	}
 	if err := checkHash(w); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}

@@ -335,11 +335,11 @@ func TestARecordThatCannotBeReadStopsOnlyItsWorker(t *testing.T) {
 	kv, err := js.KeyValue(t.Context(), deploy.DefaultBucket)
 	require.NoError(t, err)
 	old := mustDeploy(t, s, "acme", "w", module(1))
-	_, err = kv.PutString(t.Context(), "acme.w", `{"format":6,"anything":"else"}`)
+	_, err = kv.PutString(t.Context(), "acme.w", `{"format":7,"anything":"else"}`)
 	require.NoError(t, err)
 
 	_, err = s.Deploy(t.Context(), deploy.Request{Owner: "acme", Name: "w", Bundle: module(2)}, isFine)
-	require.ErrorContains(t, err, "the newest version cannot be read: worker record has format 6: this process reads 1 to 5")
+	require.ErrorContains(t, err, "the newest version cannot be read: worker record has format 7: this process reads 1 to 6")
 	w, err := s.Get(t.Context(), "acme", "w", old.Version)
 	require.NoError(t, err)
 	require.Equal(t, old, w)

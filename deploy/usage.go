@@ -31,6 +31,9 @@ type Usage struct {
 	Names   int   // of these, and of removed ones
 	Bytes   int64 // of all kept versions, with their source maps and manifests. See UsageOf
 	Objects int64 // of these, in the object store
+	Modules int64 // of the modules of WebAssembly of all kept versions, each once; not among Bytes
+
+	modules map[string]int64 // by hash
 }
 
 // QuotaError says that a worker is not deployed because its owner may not have that much.
@@ -60,6 +63,7 @@ func UsageOf(ctx context.Context, s *Store, owner string) (u Usage, err error) {
 	if err != nil {
 		return fail(err)
 	}
+	modules := map[string]int64{}
 	names := map[string]bool{} // by subject: whether the newest entry is a version
 	for m, err := range scan.Messages(ctx) {
 		if err != nil {
@@ -68,6 +72,13 @@ func UsageOf(ctx context.Context, s *Store, owner string) (u Usage, err error) {
 		names[m.Subject] = m.Header.Get("KV-Operation") == ""
 		u.Bytes += entryBytes(m.Header)
 		u.Objects += headerBytes(m.Header, headerObjectBytes)
+		addModules(modules, m.Header.Get(headerModules))
+	}
+	if len(modules) > 0 {
+		u.modules = modules
+	}
+	for _, size := range modules {
+		u.Modules += size
 	}
 	u.Names = len(names)
 	for _, there := range names {
@@ -106,14 +117,20 @@ func checkQuota(ctx context.Context, s *Store, w *workers.Worker, p workers.Poli
 	mostWorkers := cmp.Or(p.MaxWorkers, workers.DefaultMaxWorkers)
 	most := int64(cmp.Or(p.CodeBytes, workers.DefaultCodeBytes))
 	size := int64(len(w.Code) + len(w.SourceMap))
+	has := u.Bytes + u.Modules
+	for _, ref := range ModuleRefs(w.Modules) {
+		if _, there := u.modules[ref.Hash]; !there {
+			size += ref.Size
+		}
+	}
 	var text string
 	switch {
 	case k.entries == 0 && u.Workers >= mostWorkers:
 		text = fmt.Sprintf("owner %s has %d workers, and may have %d (maxWorkers): remove one with 'pinwheel workers rm', or ask the fleet's operators for more", w.Owner, u.Workers, mostWorkers)
 	case k.revision == 0 && u.Names >= mostWorkers+maxRemovedNames:
 		text = fmt.Sprintf("owner %s has used %d names of workers, with those of removed ones: use one of these again", w.Owner, u.Names)
-	case u.Bytes+size > most:
-		text = fmt.Sprintf("the versions of owner %s have %d bytes, this one has %d, and all may have %d (codeBytes): remove a worker with 'pinwheel workers rm', or ask the fleet's operators for more", w.Owner, u.Bytes, size, most)
+	case has+size > most:
+		text = fmt.Sprintf("the versions of owner %s have %d bytes, this one has %d, and all may have %d (codeBytes): remove a worker with 'pinwheel workers rm', or ask the fleet's operators for more", w.Owner, has, size, most)
 	default:
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 )
 
 // Installer gets what a process has of each worker. Its methods are called by one goroutine at a time.
@@ -60,6 +61,7 @@ type watched struct {
 	fresh     map[string]*record
 	loaded    map[string]*workers.Worker
 	damaged   map[string]bool // versions whose code cannot be read
+	missing   map[string]bool // those of damaged whose modules are not there: a deploy may store them again
 	installed workers.Installation
 	came      time.Time // when the newest entry was stored
 	vanished  time.Time // when the records were found to be gone without a removal; zero = they are not gone
@@ -129,6 +131,7 @@ func (w *Watcher) take(ctx context.Context, e jetstream.KeyValueEntry, initial b
 	}
 	if k == nil {
 		k = &watched{fresh: map[string]*record{}, loaded: map[string]*workers.Worker{}, damaged: map[string]bool{},
+			missing: map[string]bool{},
 			history: history{oldest: e.Revision()}}
 		w.known[e.Key()] = k
 	}
@@ -194,6 +197,12 @@ func (w *Watcher) reconcileAll(ctx context.Context) error {
 
 // reconcile installs what is stored of a worker, if that differs from what is installed.
 func (w *Watcher) reconcile(ctx context.Context, key string, k *watched) error {
+	for v, is := range k.missing {
+		if is {
+			delete(k.damaged, v)
+		}
+	}
+	clear(k.missing)
 	d, err := w.loadable(ctx, key, k)
 	if err != nil {
 		return err
@@ -297,7 +306,7 @@ func (w *Watcher) load(ctx context.Context, key string, k *watched, v storedVers
 	worker, err := w.store.complete(ctx, r)
 	if errors.Is(err, errDamaged) {
 		w.store.unreadable(key, v.revision, err)
-		k.damaged[v.version] = true
+		k.damaged[v.version], k.missing[v.version] = true, errors.Is(err, assetstore.ErrNotFound)
 		return nil
 	}
 	if err != nil {

@@ -52,9 +52,8 @@ const (
 	classes              // how many there are
 )
 
-// usage is what an owner took of the CPU, and its class. d.mu must be held for all methods.
+// usage is what an owner took of the CPU. d.mu must be held for all methods.
 type usage struct {
-	class  class
 	window int64         // of shares, in which spent was
 	spent  time.Duration // CPU time
 }

@@ -12,11 +12,13 @@ import (
 type backlog struct {
 	cfg     Config
 	metrics *metrics
+	used    usages
 	gates   gates
 
 	owners   map[string]*owner
 	parks    map[string]uint64 // how many events of each owner were parked: Through tells by it whether it is late
-	shares                     // the fair queues in which the owners stand
+	pools    *pools            // the threads, and the fair queues in which the owners stand
+	shares                     // which owners are heavy
 	queued   int               // events in all queues
 	running  int               // attempts that threads have
 	draining bool              // no event of the stream starts any more
@@ -26,6 +28,7 @@ type backlog struct {
 }
 
 func newBacklog(cfg Config) backlog {
+	pools := newPools(cfg)
 	return backlog{
 		cfg:     cfg,
 		metrics: &metrics{},
@@ -35,15 +38,23 @@ func newBacklog(cfg Config) backlog {
 		},
 		owners:    make(map[string]*owner),
 		parks:     make(map[string]uint64),
-		shares:    shares{cfg: cfg, number: 2}, // owners begin with 0: neither this one nor the last
+		pools:     pools,
+		shares:    shares{pools: pools, cfg: cfg, number: 2}, // owners begin with 0: neither this one nor the last
 		deadlines: make(chan struct{}, 1),
 	}
 }
 
+// know adds an owner to those that the dispatcher has.
+func (b *backlog) know(o *owner) {
+	b.owners[o.name] = o
+	o.pool.enter(o)
+}
+
 // forget frees an owner that has no workers and no events any more.
 func (b *backlog) forget(o *owner) {
-	if len(o.routes) == 0 && o.held() == 0 && o.suspects == 0 && o.running == 0 {
+	if len(o.routes) == 0 && o.held() == 0 && o.apart() == 0 && o.running == 0 && b.owners[o.name] == o {
 		delete(b.owners, o.name)
+		o.pool.leave(o)
 		if o.class == heavy {
 			b.lighten(o)
 		}
@@ -54,11 +65,11 @@ func (b *backlog) forget(o *owner) {
 // attempts changed. Next, which serves owners, updates the fair queue itself.
 func (b *backlog) changed(o *owner) {
 	b.recount(o)
-	b.shares.place(o)
+	b.pools.place(o)
 }
 
 func (b *backlog) recount(o *owner) {
-	b.shares.count(o, min(o.queue.n, b.gates.owners.places(o)))
+	b.pools.count(o, min(o.queue.n, b.gates.owners.places(o)))
 }
 
 // makeRoom reports room for an owner with parked events to the settler: after each quarter of a queue that left it, and
@@ -67,7 +78,7 @@ func (b *backlog) makeRoom(o *owner, fx *effects) {
 	if b.draining {
 		return
 	}
-	if n := o.overflow.room(o.held() + o.suspects); n > 0 {
+	if n := o.overflow.room(o.held() + int(o.suspects)); n > 0 {
 		fx.room = append(fx.room, room{o.name, n})
 	}
 }
@@ -197,7 +208,7 @@ func (b *backlog) setAway(r *run, is bool) {
 	r.away = is
 	r.owner.places.leave(is)
 	if is {
-		r.version.warm &^= 1 << r.thread // its context went with it
+		r.version.warm &^= r.warms() // its context went with it
 	}
 }
 

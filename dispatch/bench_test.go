@@ -19,6 +19,7 @@ func (s *sink) Settle(batch []lifecycle.Settlement) { s.settled += len(batch) }
 func (s *sink) Room(string, int)                    {}
 func (s *sink) Wake(int)                            {}
 func (s *sink) CloseContexts(int, *workers.Worker)  {}
+func (s *sink) Cancel(*lifecycle.Delivery)          {}
 
 // BenchmarkEvent is the whole way of an event through dispatch, in batches of 64 as they come from the stream
 // with warm workers of 20 µs each.
@@ -43,7 +44,7 @@ func benchmark(b *testing.B, owners, batch int) {
 	}
 	reply, end := &events.Reply{}, &lifecycle.End{Started: true, CPU: 20 * time.Microsecond}
 	reports := make([]lifecycle.Report, 0, 64)
-	s.settled, d.queues[light].looks = 0, 0
+	s.settled, own(d).queues[light].looks = 0, 0
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -61,5 +62,5 @@ func benchmark(b *testing.B, owners, batch int) {
 	require.Equal(b, n, s.settled)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/event")
 	b.ReportMetric(float64(n)/float64(b.N), "events/op")
-	b.ReportMetric(float64(d.queues[light].looks)/float64(n), "looks/event")
+	b.ReportMetric(float64(own(d).queues[light].looks)/float64(n), "looks/event")
 }

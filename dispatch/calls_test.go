@@ -121,9 +121,9 @@ func TestCallWakesNoOtherThread(t *testing.T) {
 		d.Submit(tasks("o", "w", 1))
 		require.Equal(t, []int{0}, l.takeWoken())
 		time.Sleep(2 * lateAfter)
-		require.True(t, d.othersWait(nil, 0, d.runnable, time.Now()))
+		require.True(t, d.othersWait(nil, own(d), 0, own(d).runnable, time.Now()))
 		d.Calling(root, true)
-		require.True(t, d.othersWait(nil, 0, d.runnable, time.Now()))
+		require.True(t, d.othersWait(nil, own(d), 0, own(d).runnable, time.Now()))
 	})
 }
 
@@ -166,7 +166,7 @@ func TestCallOutlivesItsCaller(t *testing.T) {
 	over(d, 0, called[0], root)
 	require.Equal(t, 1, c.ends)
 	o := d.owners["o"]
-	require.Equal(t, []int{0, 0, 0}, []int{o.running, o.calling, d.idle.attempts[0]})
+	require.Equal(t, []int{0, 0, 0}, []int{o.running, o.calling, own(d).idle.threads[0].attempts})
 }
 
 // A worker that has a limit, and calls itself, would wait for itself.

@@ -12,7 +12,7 @@ import (
 
 // Bounds of Config.
 const (
-	maxThreads = 64 // sets of threads are bits of a word; a machine with more cores runs several processes
+	maxThreads = 64 // of a pool: sets are bits of a word; a machine with more cores runs several processes
 	maxSlots   = 10_000
 	maxQueued  = 1_000_000
 )
@@ -62,10 +62,12 @@ const (
 
 // Config configures a Dispatcher. The zero value of a field that has a default means the default.
 type Config struct {
-	// Threads is the number of pinned threads, 1 to 64: Next is called with 0 to Threads-1.
+	// Threads is the number of pinned threads of each pool, 1 to 64: Next is called with ThreadOf(pool, 0) to
+	// ThreadOf(pool, Threads-1).
 	Threads int
-	// Background is the number of additional threads of a lower priority: Threads to Threads+Background-1. They run events
-	// of owners that take more than their share. Default 0: then no owner is heavy. At most 64 threads in all.
+	// Background is the number of additional threads of a lower priority of each pool: Threads to Threads+Background-1.
+	// They run events of owners that take more than their share. Default 0: then no owner is heavy. At most 64 threads in
+	// all.
 	Background int
 	// Slots is how many events one thread may have in progress, most of them waiting for I/O. Default 64.
 	Slots int
@@ -82,6 +84,10 @@ type Config struct {
 	MaxBatch int
 	// Catalog has the policies of owners. The Dispatcher must follow it. Default: there are none.
 	Catalog *catalog.Catalog
+	// PoolOf returns the pool of an owner, 0 or more. It is asked when an owner is new here, and by PolicySet. Numbers are
+	// small, and those of pools that ended are used again: what all pools together take grows with the greatest one. It is
+	// called with the dispatcher's lock held, and must not call the Dispatcher. Nil means pool 0 for all.
+	PoolOf func(owner string) int
 	// Rand makes the jitter of retry delays: numbers in [0,1). Nil means math/rand/v2. It is called with
 	// the dispatcher's lock held.
 	Rand func() float64

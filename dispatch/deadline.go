@@ -25,7 +25,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 			})
 		}
 		d.mu.Lock()
-		soonest, ripe, due, spare, left := d.soonest, d.gatherer.due, d.gates.crashes.due(), d.spares.due, d.idle.look
+		soonest, ripe, due, spare, left := d.soonest, d.gatherer.due, d.gates.crashes.due(), d.spares.due, d.leftUntil()
 		d.mu.Unlock()
 		wait := time.Hour
 		notAfter := func(at time.Time, step time.Duration) {

@@ -22,14 +22,19 @@ type Settler interface {
 	Room(owner string, n int)
 }
 
-// Threads are the pinned threads.
+// Threads are the threads of all pools, by the numbers of ThreadOf.
 type Threads interface {
 	// Wake makes a thread whose last Next returned nothing call Next soon. A Wake before the
-	// thread sleeps must not be lost. It must not block, and must not call the dispatcher.
+	// thread sleeps must not be lost. The process of the thread's pool may have to be started for it. It must not block,
+	// and must not call the dispatcher.
 	Wake(thread int)
 	// CloseContexts makes a thread close its contexts of that version of a worker, soon and only where nothing runs. The
 	// thread then reports Closed. It must not block, and must not call the dispatcher.
 	CloseContexts(thread int, w *workers.Worker)
+	// Cancel ends the run of an event, if a thread of any pool has one that is of this event only: its handler gets a
+	// signal, and a moment to end by itself. The run then ends with events.ReasonCancelled, unless it has replied. It must
+	// not block, and must not call the dispatcher.
+	Cancel(e *lifecycle.Delivery)
 }
 
 // Dispatcher pairs events with workers and threads. See the package comment. All methods may be called
@@ -46,7 +51,7 @@ type Dispatcher struct {
 	effects  effects // of locked: they are a field because a variable of it would be allocated for each call
 	backlog          // owners, their events and runs
 	gatherer gatherer
-	placer   // which threads run the events
+	placer   // which threads of a pool run the events
 	reports  reports
 }
 
@@ -89,7 +94,6 @@ func (d *Dispatcher) lockedAt(now time.Time, f func(now time.Time, fx *effects))
 	d.mu.Lock()
 	f(now, &d.effects)
 	d.wakeThreads(now, &d.effects)
-	d.metrics.wakes += uint64(d.effects.wake.len())
 	fx := d.effects
 	d.effects = effects{}
 	d.mu.Unlock()
@@ -102,11 +106,14 @@ func (d *Dispatcher) apply(fx *effects) {
 	if stored := answerDirect(fx.settle); len(stored) > 0 {
 		d.settler.Settle(stored)
 	}
-	if fx.wake != 0 {
+	if fx.wake.first.set != 0 {
 		fx.wake.each(d.threads.Wake)
 	}
 	for _, c := range fx.close {
 		d.threads.CloseContexts(c.thread, c.worker)
+	}
+	for _, e := range fx.cancel {
+		d.threads.Cancel(e)
 	}
 	for _, r := range fx.room {
 		d.settler.Room(r.owner, r.n)
@@ -122,10 +129,10 @@ func (d *Dispatcher) Install(in workers.Installation) {
 	d.locked(func(_ time.Time, fx *effects) {
 		o := d.owners[in.Owner]
 		if o == nil {
-			o = &owner{name: in.Owner, routes: make(map[string]*route)}
+			o = &owner{name: in.Owner, routes: make(map[string]*route), home: home{pool: d.pools.poolOf(in.Owner)}}
 			d.gates.owners.apply(o)
-			o.account.open(d.queues[light].round)
-			d.owners[in.Owner] = o
+			o.account.open(o.pool.queues[light].round)
+			d.know(o)
 		}
 		r := o.route(in.Name)
 		if r == nil {
@@ -187,13 +194,18 @@ func (d *Dispatcher) Drain() {
 	})
 }
 
-// wakeThreads advances the quarantine and wakes as many threads as the startable events are worth. d.mu must be held.
+// wakeThreads advances the quarantine and wakes as many threads of each pool as its startable events are worth. It
+// looks at pools in which something changed. d.mu must be held.
 func (d *Dispatcher) wakeThreads(now time.Time, fx *effects) {
 	c := &d.gates.crashes
 	if !c.idle() {
 		c.step(now, fx)
 	}
 	d.turnWindow(now)
-	startable, queued := c.startable()
-	fx.wake |= d.placer.wake(startable, queued, now)
+	for _, p := range d.pools.takeDirty() {
+		startable, queued := c.startable(p)
+		woken := d.placer.wake(p, startable, queued, now)
+		fx.wake.add(p.number, woken)
+		d.metrics.wakes += uint64(woken.len())
+	}
 }

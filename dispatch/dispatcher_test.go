@@ -25,6 +25,7 @@ type ledger struct {
 	woken   []int
 	rooms   []room
 	closing []closing
+	ending  []*lifecycle.Delivery
 }
 
 func (l *ledger) Settle(batch []lifecycle.Settlement) {
@@ -49,6 +50,12 @@ func (l *ledger) CloseContexts(thread int, w *workers.Worker) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closing = append(l.closing, closing{thread, w})
+}
+
+func (l *ledger) Cancel(e *lifecycle.Delivery) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ending = append(l.ending, e)
 }
 
 // take returns what was settled since the last take.
@@ -115,11 +122,16 @@ func ids(batch []*lifecycle.Attempt) (s []string) {
 	return s
 }
 
+// own is pool 0.
+func own(d *Dispatcher) *pool { return d.pools.pool(0) }
+
 // engage makes all threads that do not sleep busy for long, so that nothing is left to them.
 func engage(d *Dispatcher) {
-	for thread := range d.idle.due {
-		d.idle.busy(thread, time.Now())
-	}
+	d.pools.each(func(p *pool) {
+		for thread := range p.idle.threads {
+			p.idle.busy(thread, time.Now())
+		}
+	})
 }
 
 // learn runs one event of the worker on the thread, so that its cost is known and it is warm there.
@@ -539,6 +551,12 @@ func TestWorkersAreCounted(t *testing.T) {
 	require.EqualValues(t, 2*maxOwnerLabels, hostile.Ended, "the sum is that of all of them")
 	require.Equal(t, hostile.Workers[2:], d.Figures().BusyWorkers("hostile", hostile.Workers[2].Worker, 3).Workers)
 	require.EqualValues(t, 1, d.Figures().BusyWorkers("hostile", hostile.Workers[2].Worker, 3).Ended)
+
+	owners := d.Figures().OwnersWork(2)
+	require.Len(t, owners, 2)
+	require.Equal(t, []any{"hostile", uint64(2 * maxOwnerLabels), "good", uint64(4), uint64(3), uint64(4)},
+		[]any{owners[0].Owner, owners[0].Ended, owners[1].Owner, owners[1].Ended, owners[1].Failed, owners[1].Duration.Count})
+	require.Empty(t, d.Figures().OwnersWork(0))
 
 	d.Remove("good", "w") // another worker gets its label
 	run("last", "w", nil)

@@ -8,10 +8,46 @@ import (
 // effects are collected under the lock and carried out after it.
 type effects struct {
 	settle []lifecycle.Settlement
-	wake   threadSet
+	wake   wakes
 	close  []closing
 	room   []room
 	leases []leaseCall
+	cancel []*lifecycle.Delivery // events whose runs end
+}
+
+// wakes are the threads to wake. Nearly always they are of one pool.
+type wakes struct {
+	first poolThreads
+	more  []poolThreads
+}
+
+// poolThreads are threads of one pool.
+type poolThreads struct {
+	pool int
+	set  threadSet
+}
+
+// add adds threads that it does not have yet.
+func (w *wakes) add(pool int, set threadSet) {
+	switch {
+	case set == 0:
+	case w.first.set == 0 || w.first.pool == pool:
+		w.first = poolThreads{pool, w.first.set | set}
+	default:
+		w.more = append(w.more, poolThreads{pool, set})
+	}
+}
+
+// each calls f with each thread's number of ThreadOf.
+func (w *wakes) each(f func(thread int)) {
+	w.first.each(f)
+	for _, of := range w.more {
+		of.each(f)
+	}
+}
+
+func (of poolThreads) each(f func(thread int)) {
+	of.set.each(func(index int) { f(ThreadOf(of.pool, index)) })
 }
 
 type room struct {

@@ -72,3 +72,63 @@ type crashes struct {
 	bans
 	quarantine
 }
+
+// Events of a paused owner or worker do not start, and take no room in this process meanwhile. Those of the stream are
+// settled with Hold or HoldWorker, so that they wait among the parked ones. Direct ones, which are stored nowhere, are
+// refused. Whoever queues an event asks hold first, and PolicySet takes those out that were queued before. Only the
+// quarantine may have some of them: it asks when it takes one.
+
+// holds reports whether an event of the owner must not start. A run of a paused owner that has begun may still call
+// other workers: it would fail otherwise. A worker that is paused itself is not called.
+func (l *ownerLimit) holds(o *owner, e *lifecycle.Delivery) bool {
+	p := l.cfg.Catalog.Policy(o.name)
+	if e.Service != nil {
+		return p.WorkerPaused(e.Worker)
+	}
+	return p.IsPaused(e.Worker)
+}
+
+// paused reports whether an event whose route is set must not start.
+func (b *backlog) paused(it *item) bool {
+	return it.route.owner.overflow.paused && b.gates.owners.holds(it.route.owner, it.event)
+}
+
+// hold settles an event that must not start, and returns true. v is its version. The event must be in no queue, or
+// leave it now.
+func (b *backlog) hold(o *owner, e *lifecycle.Delivery, v *version, now time.Time, fx *effects) bool {
+	if !o.overflow.paused || !b.gates.owners.holds(o, e) {
+		return false
+	}
+	policy, order := b.cfg.Catalog.Policy(o.name), lifecycle.Hold
+	if policy.WorkerPaused(e.Worker) {
+		order = lifecycle.HoldWorker
+	}
+	b.gates.crashes.done(e, now)
+	if e.Direct() {
+		paused := e.Target()
+		if order == lifecycle.Hold {
+			paused = "owner " + o.name
+		}
+		f := events.Fail(events.ReasonUnavailable, "%s is paused: try again later", paused)
+		fx.settle = append(fx.settle, b.refused(e, v, f))
+		return true
+	}
+	o.overflow.hold(policy.AllPaused(), e.Parked)
+	if !e.Parked {
+		b.parks[o.name]++
+	}
+	b.metrics.parked++
+	fx.settle = append(fx.settle, lifecycle.Settlement{Event: e, Order: order})
+	return true
+}
+
+// holdQueued takes the events out of an owner's queues that must not start any more.
+func (b *backlog) holdQueued(o *owner, now time.Time, fx *effects) {
+	if !o.overflow.paused {
+		return
+	}
+	b.filter(o, func(it item) bool {
+		v, _ := it.route.resolve(it.event)
+		return !b.hold(o, it.event, v, now, fx)
+	}, fx)
+}

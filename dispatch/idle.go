@@ -11,42 +11,75 @@ import (
 // it. Whenever the dispatcher's lock is free and an event could start, no thread sleeps, or at least one is waking, or
 // the event is left to threads that work (owner.leftTo).
 type idleThreads struct {
+	all      threadSet
 	asleep   threadSet
 	waking   threadSet
-	wokenAt  time.Time   // the last time one was woken
-	attempts []int       // that each thread has
-	due      []time.Time // when each thread that works is expected to call Next
-	next     int         // the thread that another tries first
-	look     time.Time   // when Run looks whether events were left in vain to threads that work; zero = none are left
-
-	since []time.Time   // when each thread fell asleep; zero = it has called Next since
-	slept time.Duration // how long threads slept before that, together
+	sleeping threadSet     // those that have not called Next since they fell asleep, woken or not
+	wokenAt  time.Time     // the last time one was woken
+	threads  []threadState // nil = none has called Next yet
+	next     int           // the thread that another tries first
+	look     time.Time     // when Run looks whether events were left in vain to threads that work; zero = none are left
 }
 
+// threadState is what is known of one thread.
+type threadState struct {
+	attempts int       // that it has
+	due      time.Time // when it is expected to call Next, while it works
+}
+
+// newIdleThreads are threads that sleep.
 func newIdleThreads(cfg Config) idleThreads {
-	n := cfg.Threads + cfg.Background
-	return idleThreads{attempts: make([]int, n), due: make([]time.Time, n), since: make([]time.Time, n)}
+	all := threadSet(1)<<(cfg.Threads+cfg.Background) - 1
+	return idleThreads{all: all, asleep: all, sleeping: all}
 }
 
 // up notes that the thread has called Next.
-func (n *idleThreads) up(thread int, now time.Time) {
+func (n *idleThreads) up(thread int, rest *rest, now time.Time) {
+	if n.threads == nil {
+		n.threads = make([]threadState, n.all.len())
+	}
 	n.asleep &^= 1 << thread
 	n.waking &^= 1 << thread
-	if since := n.since[thread]; !since.IsZero() {
-		n.slept += now.Sub(since)
-		n.since[thread] = time.Time{}
+	if n.sleeping&(1<<thread) != 0 {
+		n.sleeping &^= 1 << thread
+		rest.wake(1, now)
 	}
 }
 
-// sleptUntil returns how long all threads have slept, together.
-func (n *idleThreads) sleptUntil(now time.Time) time.Duration {
-	all := n.slept
-	for _, since := range n.since {
-		if !since.IsZero() {
-			all += now.Sub(since)
-		}
+// end notes that all threads sleep, because their process has ended. none says that they have no attempts.
+func (n *idleThreads) end(none bool, rest *rest, now time.Time) {
+	rest.wake(-(n.all &^ n.sleeping).len(), now)
+	n.asleep, n.sleeping, n.waking = n.all, n.all, 0
+	if none {
+		n.threads = nil
 	}
-	return all
+}
+
+// rest is how long threads have slept, all of a process and its cells together. No more of them count at once than
+// the process itself has: there are no more processors.
+type rest struct {
+	most  int // threads that count at once
+	awake int // threads of all pools that do not sleep
+	slept time.Duration
+	at    time.Time // until when slept is up to date
+}
+
+// wake notes that n threads do not sleep any more, or that -n fell asleep.
+func (r *rest) wake(n int, now time.Time) {
+	r.slept = r.until(now)
+	if now.After(r.at) { // else another goroutine came first
+		r.at = now
+	}
+	r.awake += n
+}
+
+// until returns how long all threads have slept, together.
+func (r *rest) until(now time.Time) time.Duration {
+	asleep := r.most - r.awake
+	if asleep <= 0 {
+		return r.slept
+	}
+	return r.slept + max(0, now.Sub(r.at))*time.Duration(asleep)
 }
 
 // comes notes that a thread, which may have slept, works now and calls Next soon. Threads that were woken before it do
@@ -60,9 +93,10 @@ func (n *idleThreads) comes(thread threadSet, now time.Time) {
 }
 
 // sleep notes that the thread sleeps until it is woken.
-func (n *idleThreads) sleep(thread int, now time.Time) {
+func (n *idleThreads) sleep(thread int, rest *rest, now time.Time) {
 	n.asleep |= 1 << thread
-	n.since[thread] = now
+	n.sleeping |= 1 << thread
+	rest.wake(-1, now)
 }
 
 // soon returns the threads of a set that take events soon: those that were woken, and those that work and are expected
@@ -72,7 +106,7 @@ func (n *idleThreads) soon(of threadSet, now time.Time) (soon threadSet) {
 		soon = n.waking & of
 	}
 	(of &^ (n.asleep | n.waking)).each(func(thread int) {
-		left := n.due[thread].Sub(now)
+		left := n.threads[thread].due.Sub(now)
 		if left <= soonEnough && left > -overdue {
 			soon |= 1 << thread
 		}
@@ -82,14 +116,19 @@ func (n *idleThreads) soon(of threadSet, now time.Time) (soon threadSet) {
 
 // took notes what the thread takes by its Next.
 func (n *idleThreads) took(thread int, batch []*lifecycle.Attempt, now time.Time) {
-	n.due[thread] = now
+	due := now
 	for _, a := range batch {
-		n.due[thread] = n.due[thread].Add(a.Slot.(*run).cost)
+		due = due.Add(a.Slot.(*run).cost)
 	}
+	n.threads[thread].due = due
 }
 
 // busy notes that it is not known when the thread calls Next: no events are left to it.
-func (n *idleThreads) busy(thread int, now time.Time) { n.due[thread] = now.Add(time.Hour) }
+func (n *idleThreads) busy(thread int, now time.Time) {
+	if n.threads != nil {
+		n.threads[thread].due = now.Add(time.Hour)
+	}
+}
 
 // wake chooses the threads to wake. Together with those that are waking, there are then as many as the events that
 // could start are worth, at a mean expected cost: those queued in t, and others. Threads on which the next owners are

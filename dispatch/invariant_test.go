@@ -19,8 +19,11 @@ import (
 type machine struct {
 	d       *Dispatcher
 	l       *ledger
-	held    [][]*lifecycle.Attempt // per thread
-	asleep  threadSet              // threads that got nothing and were not woken
+	threads int                          // of a pool
+	held    map[int][]*lifecycle.Attempt // by the numbers of their threads
+	asleep  [invariantPools]threadSet    // threads that got nothing and were not woken
+	poolOf  map[string]int               // pools of owners; 0 = none is named
+	warm    map[string]threadSet         // threads of its pool on which an owner may have contexts
 	settled map[*lifecycle.Delivery]bool
 	watched []*lifecycle.Delivery // that the settler has to submit again
 	sent    int
@@ -147,6 +150,17 @@ func (m *machine) install(t *rapid.T) {
 	m.d.Install(workers.Only(w))
 }
 
+// pause pauses workers of an owner, or resumes them.
+func (m *machine) pause(t *rapid.T) {
+	p := workers.Policy{Paused: map[string]workers.Pause{}}
+	for _, worker := range []string{workers.EveryWorker, "v", "w"} {
+		if rapid.IntRange(0, 2).Draw(t, worker) == 0 {
+			p.Paused[worker] = workers.Pause{}
+		}
+	}
+	setPolicy(m.d, m.owner(t), p)
+}
+
 func (m *machine) ripen(t *rapid.T) {
 	m.d.lockedAt(time.Now().Add(time.Duration(rapid.IntRange(0, 61).Draw(t, "s"))*time.Second), m.d.gatherer.ripen)
 }
@@ -203,7 +217,7 @@ func (m *machine) call(t *rapid.T) {
 	m.sent++
 	m.called[e.Owner] = true
 	m.calls[from]++
-	m.asleep &^= 1 << thread // it calls Next soon
+	m.wakes(thread) // it calls Next soon
 	m.d.Calling(from, true)
 	m.d.Submit([]*lifecycle.Delivery{e})
 }
@@ -218,12 +232,22 @@ func (m *machine) callingOn(thread int) (n int) {
 	return n
 }
 
-func (m *machine) thread(t *rapid.T) int { return rapid.IntRange(0, len(m.held)-1).Draw(t, "thread") }
+// wakes notes that a thread does not sleep.
+func (m *machine) wakes(thread int) {
+	pool, index := PoolOfThread(thread)
+	m.asleep[pool] &^= 1 << index
+}
+
+func (m *machine) thread(t *rapid.T) int {
+	pool := rapid.IntRange(0, invariantPools-1).Draw(t, "pool")
+	return ThreadOf(pool, rapid.IntRange(0, m.threads-1).Draw(t, "thread"))
+}
 
 func (m *machine) next(t *rapid.T) {
 	thread, free := m.thread(t), rapid.IntRange(0, 6).Draw(t, "free")
+	pool, index := PoolOfThread(thread)
 	room := max(0, m.d.cfg.Slots-len(m.held[thread])+m.callingOn(thread))
-	m.asleep &^= 1 << thread
+	m.wakes(thread)
 	d, were := m.d, make(map[*owner]class)
 	for _, o := range d.owners {
 		were[o] = o.class
@@ -233,12 +257,17 @@ func (m *machine) next(t *rapid.T) {
 	sum := time.Duration(0)
 	for i, a := range batch {
 		r := a.Slot.(*run)
-		require.True(t, a.Event.Watched || a.Event.Service != nil || d.of[were[r.owner]]&(1<<thread) != 0,
+		require.True(t, a.Event.Watched || a.Event.Service != nil || d.of[were[r.owner]]&(1<<index) != 0,
 			"of an owner that this thread runs")
+		require.Equal(t, pool, m.poolOf[a.Event.Owner], "of an owner of this pool")
+		m.warm[a.Event.Owner] |= 1 << index
 		require.True(t, r.version.coldCost.known || r.version.warmCost.known || len(batch) == 1,
 			"an unknown worker comes alone")
 		sum += r.cost
 		m.checkBatch(t, r)
+		for _, it := range r.items() {
+			require.False(t, m.d.gates.owners.holds(r.owner, it.event), "its worker is not paused")
+		}
 		if of := r.route; of.limit > 0 {
 			require.LessOrEqual(t, of.running, of.share)
 			require.Contains(t, []leaseState{noLease, held}, of.lease)
@@ -256,7 +285,7 @@ func (m *machine) next(t *rapid.T) {
 	require.True(t, len(batch) == 1 || sum <= quantum, "several only if they are short")
 	m.held[thread] = append(m.held[thread], batch...)
 	if len(batch) == 0 && min(free, room) > 0 {
-		m.asleep |= 1 << thread
+		m.asleep[pool] |= 1 << index
 	}
 }
 
@@ -264,8 +293,7 @@ func (m *machine) report(t *rapid.T) {
 	thread := m.thread(t)
 	var reports []lifecycle.Report
 	for range rapid.IntRange(0, len(m.held[thread])).Draw(t, "n") {
-		a := m.held[thread][0]
-		m.held[thread] = m.held[thread][1:]
+		a := m.take(thread)
 		cpu := time.Duration(rapid.SampledFrom([]int{0, 10_000, 100_000, 700_000, 900_000_000}).Draw(t, "cpu"))
 		switch rapid.IntRange(0, 3).Draw(t, "end") {
 		case 0:
@@ -340,11 +368,11 @@ func startOf(m *machine, e *lifecycle.Delivery) time.Time {
 	return time.Time{}
 }
 
-// left reports whether all events that could start are left to threads that work.
-func (m *machine) left(c class) bool {
-	q := &m.d.queues[c]
+// left reports whether all events that could start in a pool are left to threads that work.
+func (m *machine) left(p *pool, c class) bool {
+	q := &p.queues[c]
 	for o := q.next(); o != nil; o = q.after(o) {
-		if q.grant(o); o.credit > 0 && o.first().warm&m.d.of[c]&^m.d.idle.asleep == 0 {
+		if q.grant(o); o.credit > 0 && o.first().warm&m.d.of[c]&^p.idle.asleep == 0 {
 			return false
 		}
 	}
@@ -355,16 +383,11 @@ func (m *machine) left(c class) bool {
 func (m *machine) check(t *rapid.T) {
 	d := m.d
 	for _, thread := range m.l.takeWoken() {
-		require.NotZero(t, m.asleep&(1<<thread), "only sleeping threads are woken, once")
-		m.asleep &^= 1 << thread
+		pool, index := PoolOfThread(thread)
+		require.NotZero(t, m.asleep[pool]&(1<<index), "only sleeping threads are woken, once")
+		m.wakes(thread)
 	}
-	require.Equal(t, m.asleep, d.idle.asleep)
-	startable, _ := d.gates.crashes.startable()
-	for c, n := range startable {
-		left := d.gates.crashes.phase == open && n == d.runnable[c] && m.left(class(c))
-		require.True(t, n == 0 || d.idle.asleep&d.of[c] == 0 || d.idle.waking&d.of[c] != 0 || left,
-			"something could run, and all sleep")
-	}
+	ready := m.checkPools(t)
 	for _, s := range m.l.take() {
 		require.False(t, m.settled[s.Event], "settled twice")
 		require.False(t, s.Event.Direct(), "the settler never gets a direct event")
@@ -384,9 +407,8 @@ func (m *machine) check(t *rapid.T) {
 	}
 	held, queued, running, waiting, heavies := 0, 0, 0, 0, 0
 	others := 0 // events of running batches, beside one of each
-	var runnable, lists [classes]int
 	q := &d.gates.crashes
-	suspects := len(m.watched) + q.ready.n
+	suspects := len(m.watched) + ready
 	_, waits := q.noted[q.event]
 	for i, h := range m.held {
 		for _, a := range h {
@@ -397,7 +419,10 @@ func (m *machine) check(t *rapid.T) {
 			require.False(t, q.event != nil && !waits && a.Event.Crashes == 0 && a.Event.Service == nil &&
 				a.Start.After(startOf(m, q.event)), "nothing starts beside an event that runs alone")
 		}
-		require.Len(t, h, d.idle.attempts[i]+m.callingOn(i))
+		pool, index := PoolOfThread(i)
+		if len(h) > 0 {
+			require.Len(t, h, d.pools.pool(pool).idle.threads[index].attempts+m.callingOn(i))
+		}
 		held += len(h)
 	}
 	for name, o := range d.owners {
@@ -416,34 +441,20 @@ func (m *machine) check(t *rapid.T) {
 		require.Equal(t, o.counted > 0, o.list != nil, "who can start something has a turn")
 		require.Equal(t, max(0, min(o.queue.n, d.cfg.OwnerMaxRunning-o.running+o.calling)), o.counted)
 		m.checkRoutes(t, o)
-		require.True(t, len(o.routes)+o.held()+o.suspects+o.running > 0, "who has nothing is forgotten")
-		queued, running, waiting = queued+o.held(), running+o.running, waiting+o.suspects
-		runnable[o.class] += o.counted
+		require.True(t, len(o.routes)+o.held()+o.apart()+o.running > 0, "who has nothing is forgotten")
+		queued, running, waiting = queued+o.held(), running+o.running, waiting+int(o.suspects)
 		if o.class == heavy {
 			heavies++
 			require.Contains(t, d.shares.heavy, o)
 		}
-		if o.list != nil {
-			lists[o.class]++
-			require.Contains(t, []*ownerList{&d.queues[o.class].newcomers, &d.queues[o.class].ring}, o.list)
-		}
-	}
-	for i := range q.ready.n {
-		e := q.ready.at(i).event
-		if r := routeOf(d.owners, e); r != nil && r.limit > 0 {
-			require.NotEqual(t, unwanted, r.lease, "who is ready wants the lease")
-		}
 	}
 	require.Equal(t, q.suspects.n+q.waiting.n, waiting)
 	require.GreaterOrEqual(t, suspects, q.watched, "each that is counted is somewhere")
-	require.Len(t, q.noted, len(m.watched)+q.ready.n, "who is about to run is with the settler or ready")
+	require.Len(t, q.noted, len(m.watched)+ready, "who is about to run is with the settler or ready")
 	require.True(t, q.phase == open || q.event != nil || q.phase == clearing)
-	require.Equal(t, lists, [classes]int{d.queues[light].newcomers.n + d.queues[light].ring.n,
-		d.queues[heavy].newcomers.n + d.queues[heavy].ring.n})
 	require.Len(t, d.shares.heavy, heavies)
 	queued += d.gates.crashes.queued() - others
 	require.Equal(t, []int{queued, held, running}, []int{d.queued, d.running, d.running})
-	require.Equal(t, runnable, d.runnable)
 	require.Empty(t, d.gatherer.immediate)
 	require.Equal(t, m.sent, queued+running+others+len(m.settled)+len(m.watched), "no event is lost")
 }
@@ -454,6 +465,9 @@ func (m *machine) checkRoutes(t *rapid.T, o *owner) {
 	gathered := 0
 	extra, ripe := 0, map[*version]bool{}
 	for i := range o.queue.n {
+		for _, e := range o.queue.at(i).events() {
+			require.False(t, m.d.gates.owners.holds(o, e), "an event of a paused worker does not wait here")
+		}
 		queued[o.queue.at(i).route]++
 		extra += o.queue.at(i).n() - 1
 	}
@@ -505,18 +519,23 @@ func (m *machine) checkRoutes(t *rapid.T, o *owner) {
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		background := rapid.IntRange(0, 4).Draw(rt, "background")
+		poolOf := map[string]int{"o3": 1, "o4": 2}
 		d, l := newDispatcher(t, Config{Threads: 3, Background: background, Slots: 4, OwnerMaxRunning: 5, OwnerMaxQueued: 8,
-			Rand: half})
-		m := &machine{d: d, l: l, held: make([][]*lifecycle.Attempt, 3+background),
-			settled: make(map[*lifecycle.Delivery]bool),
-			called:  make(map[string]bool), calls: make(map[*lifecycle.Attempt]int), leases: make(map[string]*leaseOf)}
+			Rand: half, PoolOf: func(owner string) int { return poolOf[owner] }})
+		m := &machine{d: d, l: l, threads: 3 + background, held: make(map[int][]*lifecycle.Attempt),
+			poolOf: poolOf, warm: make(map[string]threadSet), settled: make(map[*lifecycle.Delivery]bool),
+			called: make(map[string]bool), calls: make(map[*lifecycle.Attempt]int), leases: make(map[string]*leaseOf)}
+		for pool := 1; pool < invariantPools; pool++ {
+			m.asleep[pool] = 1<<m.threads - 1
+		}
 		m.lessee = d.SetLeases(m)
 		for range 6 {
 			m.install(rt)
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"install": m.install, "remove": m.remove, "expire": m.expire, "": m.check, "ripen": m.ripen, "watch": m.watch,
-			"tick": m.tick, "window": m.window,
+			"pause": m.pause,
+			"tick":  m.tick, "window": m.window, "move": m.move, "move again": m.move, "end pool": m.endPool,
 			"grant": m.grant, "grant again": m.grant, "withdraw": m.withdraw, "lapse": m.lapse, "processes": m.processes,
 			"call": m.call, "call again": m.call, "submit": m.submit, "submit more": m.submit,
 			"next": m.next, "next again": m.next, "next once more": m.next, "report": m.report, "report again": m.report,

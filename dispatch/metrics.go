@@ -208,3 +208,70 @@ func (h *histogram) metric(desc *prometheus.Desc, labels ...string) prometheus.M
 	}
 	return prometheus.MustNewConstHistogram(desc, h.count, h.sum.Seconds(), upTo, labels...)
 }
+
+// Usage is what attempts at events of a worker have used. Each event of a batch is an attempt, and the times are those
+// of the batch.
+type Usage struct {
+	Attempts          uint64
+	CPU, Wall         time.Duration
+	BytesIn, BytesOut uint64 // of bodies; BytesOut without what streams after the head of a reply
+}
+
+// usages is what workers have used and nobody has taken. Attempts that end after their worker was removed count too.
+type usages struct {
+	routes []*route // those whose usage is not zero
+}
+
+// ended counts an attempt that was made. The dispatcher must be locked.
+func (u *usages) ended(r *run, end *lifecycle.End, took time.Duration) {
+	if end.NotRun() {
+		return
+	}
+	of := &r.route.usage
+	if of.Attempts == 0 {
+		u.routes = append(u.routes, r.route)
+	}
+	of.CPU += end.CPU
+	of.Wall += took
+	of.BytesOut += uint64(r.Sent)
+	if r.Batch == nil {
+		of.event(r.Event)
+	}
+	for _, e := range r.Batch {
+		of.event(e)
+	}
+}
+
+func (u *Usage) event(e *lifecycle.Delivery) {
+	u.Attempts++
+	u.BytesIn += uint64(len(e.Body))
+	if e.Parts != nil {
+		u.BytesIn += uint64(max(0, e.Parts.Size))
+	}
+}
+
+// Add adds what others have used.
+func (u *Usage) Add(o Usage) {
+	u.Attempts, u.CPU, u.Wall = u.Attempts+o.Attempts, u.CPU+o.CPU, u.Wall+o.Wall
+	u.BytesIn, u.BytesOut = u.BytesIn+o.BytesIn, u.BytesOut+o.BytesOut
+}
+
+// TakeUsage calls f with what each worker has used since the last call. Only one goroutine may call it. f is called
+// without the dispatcher's lock.
+func (f Figures) TakeUsage(each func(owner, worker string, u Usage)) {
+	type taken struct {
+		owner, worker string
+		usage         Usage
+	}
+	f.d.mu.Lock()
+	list := make([]taken, len(f.d.used.routes))
+	for i, r := range f.d.used.routes {
+		list[i] = taken{r.owner.name, r.name, r.usage}
+		r.usage = Usage{}
+	}
+	f.d.used.routes = nil
+	f.d.mu.Unlock()
+	for _, t := range list {
+		each(t.owner, t.worker, t.usage)
+	}
+}

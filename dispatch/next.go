@@ -15,30 +15,37 @@ import (
 // asleep, and gets nothing until Threads.Wake(thread). With free = 0 it reports that it is busy and takes nothing. A
 // thread that was woken, or has called Calling, does that when it has no free slot: an event might wait for it that
 // another thread could take.
+//
+// The thread has a number of ThreadOf, whose index is below Config.Threads+Config.Background. It gets events of the
+// owners of its pool only. A thread of another pool than 0 calls Next when it was woken since its pool began or ended.
+//
 // The thread gives back what it cannot start by a Report of an End that is Interrupted and not Started.
 func (d *Dispatcher) Next(thread, free int) []*lifecycle.Attempt {
 	var batch []*lifecycle.Attempt
+	number, thread := PoolOfThread(thread)
 	d.locked(func(now time.Time, fx *effects) {
-		d.idle.up(thread, now)
-		free = min(free, d.cfg.Slots-d.idle.attempts[thread])
+		p, rest := d.pools.pool(number), &d.pools.rest
+		d.pools.touch(p)
+		p.idle.up(thread, rest, now)
+		free = min(free, d.cfg.Slots-p.idle.threads[thread].attempts)
 		if free <= 0 {
-			d.idle.busy(thread, now) // it has work of its own
+			p.idle.busy(thread, now) // it has work of its own
 			return
 		}
-		batch = d.fill(thread, free, now, fx)
+		batch = d.fill(p, thread, free, now, fx)
 		if len(batch) == 0 {
-			d.idle.sleep(thread, now)
+			p.idle.sleep(thread, rest, now)
 		}
-		d.idle.took(thread, batch, now)
+		p.idle.took(thread, batch, now)
 	})
 	d.observed.started(batch)
 	return batch
 }
 
 // fill takes events of one owner after another until the batch is long enough.
-func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch []*lifecycle.Attempt) {
+func (d *Dispatcher) fill(p *pool, thread, free int, now time.Time, fx *effects) (batch []*lifecycle.Attempt) {
 	if c := &d.gates.crashes; !c.idle() {
-		if it, v := c.next(now, fx); v != nil {
+		if it, v := c.next(p, now, fx); v != nil {
 			r := d.start(it.route.owner, it, v, thread, now)
 			d.changed(r.owner)
 			r.one[0] = &r.Attempt
@@ -50,7 +57,7 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch [
 	}
 	budget := turn
 	for budget > 0 && len(batch) < free {
-		o := d.pick(thread, now)
+		o := d.pick(p, thread, now)
 		if o == nil {
 			break
 		}
@@ -64,7 +71,7 @@ func (d *Dispatcher) fill(thread, free int, now time.Time, fx *effects) (batch [
 			break // its first event does not fit into this batch: it stays first
 		}
 		if o.list != nil {
-			d.queues[o.class].served(o, o.counted > 0)
+			p.queues[o.class].served(o, o.counted > 0)
 		}
 		if o.queue.n > 0 && o.counted == 0 {
 			d.metrics.throttled++
@@ -128,7 +135,8 @@ func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.T
 			Event: it.event, Worker: v.worker, Number: max(1, it.event.Attempt), Start: now,
 			Own: it.event.Interrupted >= ownAfter,
 		},
-		owner: o, route: it.route, version: v, since: it.since, cost: v.cost(1 << thread).cpu, thread: thread,
+		owner: o, route: it.route, version: v, since: it.since, cost: v.cost(1 << thread).cpu,
+		pool: o.pool, thread: uint8(thread),
 	}
 	if v.batches(it.event) {
 		r.Batch = it.events()
@@ -136,6 +144,7 @@ func (d *Dispatcher) start(o *owner, it item, v *version, thread int, now time.T
 			r.Own = r.Own || e.Interrupted >= ownAfter
 		}
 	}
+	r.began(now.UnixNano())
 	r.Slot = r
 	d.placer.started(r, now)
 	o.account.charge(r.cost)

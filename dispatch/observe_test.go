@@ -23,6 +23,8 @@ func (w *witness) Queued(e *lifecycle.Delivery)    { w.note("queued", e) }
 func (w *witness) Started(a *lifecycle.Attempt)    { w.note("started", a.Event) }
 func (w *witness) Replied(r *lifecycle.Report)     { w.note("replied", r.Attempt.Event) }
 func (w *witness) Ended(r *lifecycle.Report)       { w.note("ended", r.Attempt.Event) }
+func (w *witness) Cancelled(*lifecycle.Delivery)   {}
+
 func (w *witness) Settled(s *lifecycle.Settlement) {
 	w.note("settled "+s.String(), s.Event)
 }

@@ -15,20 +15,21 @@ type owner struct {
 	// removed workers that have events here. The events that wait fail when they would start.
 	removed map[string]*route
 
-	queue    queue
-	waiting  int       // items that wait for the limits of their workers instead
-	extra    int       // events of its batches, incomplete, queued or running, beside the one that counts for each item or run
-	suspects int       // events that wait in the quarantine instead
-	soonest  time.Time // no queued event has a deadline before this; zero = none has one
-	counted  int       // part of shares.runnable
+	queue   queue
+	waiting int       // items that wait for the limits of their workers instead
+	extra   int       // events of its batches, incomplete, queued or running, beside the one that counts for each item or run
+	soonest time.Time // no queued event has a deadline before this; zero = none has one
+	counted int       // part of pool.runnable
 
 	// What the parts of the Dispatcher keep of it. Each type has the methods that change it.
-	places     // of the limit of owners
-	overflow   // of the backlog
-	gatherings // of the gatherer
-	usage      // of the shares
-	account    // of the fair queue
-	position   // in the fair queue
+	home        // of the pools
+	quarantined // of the quarantine
+	places      // of the limit of owners
+	overflow    // of the backlog
+	gatherings  // of the gatherer
+	usage       // of the shares
+	account     // of the fair queue
+	position    // in the fair queue
 }
 
 // first returns the version that runs the first queued event of o, or one that no thread is warm for if none does.
@@ -59,6 +60,15 @@ func (o *owner) takenBy(thread, soon threadSet, now time.Time) {
 	v := o.first()
 	if v.warm&^thread != 0 && v.homeThread() != thread && !o.leftTo(soon&v.homeThread(), v) {
 		v.keep = now.Add(keepSpare)
+	}
+}
+
+// chill notes that no thread of its pool holds a context of the owner.
+func (o *owner) chill() {
+	for _, r := range o.routes {
+		for _, v := range r.versions {
+			v.warm, v.home = 0, 0
+		}
 	}
 }
 
@@ -127,6 +137,16 @@ func (o *owner) waitingRoutes(f func(*route)) {
 // runs, all but one count too: only one counts as running.
 func (o *owner) held() int { return o.queue.n + o.waiting + o.extra }
 
+// quarantined is how many events of an owner wait in the quarantine and not in its queue. d.mu must be held for all
+// methods.
+type quarantined struct {
+	suspects int32 // they take room of the owner
+	urgent   int32 // in pool.calls and pool.ready
+}
+
+// apart is how many events wait.
+func (q *quarantined) apart() int { return int(q.suspects) + int(q.urgent) }
+
 // places are those of an owner, and the attempts that take them. d.mu must be held for all methods.
 type places struct {
 	maxRunning int
@@ -165,6 +185,7 @@ type overflow struct {
 	parking   bool // its events are parked, and new ones go behind them
 	parked    bool // parked events come back or may do so: room is reported to the settler
 	full      bool // its queue ran over, and is not half empty yet
+	paused    bool // its policy pauses some of its workers, or all
 	freed     int  // events that left the queue since room was last reported to the settler
 }
 
@@ -173,6 +194,13 @@ func (f *overflow) park(held int, again bool) {
 	f.full = f.full || held >= f.maxQueued
 	f.parked = true
 	f.parking = f.parking || !again
+}
+
+// hold notes that an event is parked because of a pause. all: every worker is paused. Then new events go behind it when
+// the owner is resumed. Those of other workers do not wait for a worker that is paused.
+func (f *overflow) hold(all, again bool) {
+	f.parked = true
+	f.parking = f.parking || all && !again
 }
 
 // comesBack notes that a parked event is submitted. Perhaps another process parked it.

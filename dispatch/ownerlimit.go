@@ -43,6 +43,7 @@ func (l *ownerLimit) overstays(owner string, is bool) {
 // apply sets the limits of an owner from its policy.
 func (l *ownerLimit) apply(o *owner) {
 	p := l.cfg.Catalog.Policy(o.name)
+	o.overflow.paused = len(p.Paused) > 0
 	o.account.setWeight(p.Weight)
 	o.places.fleet = p.FleetMaxRunning
 	o.places.maxRunning = l.share(p.MaxRunning, l.cfg.OwnerMaxRunning, p.FleetMaxRunning)

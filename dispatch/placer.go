@@ -1,32 +1,25 @@
 package dispatch
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
-// placer decides on which threads events run: which owner a thread serves, and which threads are woken. It knows which
-// threads sleep (idle.go), which hold a context of a version (version.warm, spares), which one keeps it
+// placer decides on which threads of a pool events run: which owner a thread serves, and which threads are woken. It
+// knows which threads sleep (idle.go), which hold a context of a version (version.warm, spares), which one keeps it
 // (version.home), and which run the owners of each class (shares.go). It starts nothing and wakes nothing itself. d.mu
 // must be held for all methods.
 type placer struct {
 	b      *backlog
-	idle   idleThreads
 	spares spares
-	of     [classes]threadSet // which threads run the owners of each class
-	mean   time.Duration      // expected CPU time of an event, over all workers
+	of     [classes]threadSet // which threads of each pool run its owners of each class
+	left   []*pool            // those with events that are left to threads that work (idleThreads.look)
 }
 
-func newPlacer(cfg Config, b *backlog) placer {
-	return placer{
-		b:    b,
-		idle: newIdleThreads(cfg),
-		of:   cfg.threadsOf(),
-		mean: unknownCost,
-	}
-}
+func newPlacer(cfg Config, b *backlog) placer { return placer{b: b, of: cfg.threadsOf()} }
 
 // threadsOf returns the threads that run the owners of each class. Heavy owners may also use pinned threads, but there
 // are always as many pinned threads that they may not use as there are background threads.
@@ -40,32 +33,33 @@ func (c Config) threadsOf() (of [classes]threadSet) {
 	return of
 }
 
-// wake chooses the threads to wake for startable events, of which so many are in queues. The others are watched events
-// and service calls, which any thread of their class starts.
-func (p *placer) wake(startable, queued [classes]int, now time.Time) (woken threadSet) {
-	look := p.idle.look
+// wake chooses the threads of a pool to wake for its startable events, of which so many are in queues. The others are
+// watched events and service calls, which any thread of their class starts.
+func (p *placer) wake(in *pool, startable, queued [classes]int, now time.Time) (woken threadSet) {
+	look := in.idle.look
 	for c, n := range startable {
-		if n == 0 || p.idle.asleep&p.of[c] == 0 {
+		if n == 0 || in.idle.asleep&p.of[c] == 0 {
 			continue
 		}
-		woken |= p.idle.wake(p.of[c], queued[c], n-queued[c], p.mean, &p.b.queues[c], now)
+		woken |= in.idle.wake(p.of[c], queued[c], n-queued[c], in.mean, &in.queues[c], now)
 	}
-	if p.idle.look != look {
+	if in.idle.look != look {
+		p.left = append(p.left, in)
 		p.b.lookAgain()
 	}
 	return woken
 }
 
-// pick returns the owner whose events the thread starts. An owner that is warm on a thread that sleeps is left to that
-// one: wake wakes it.
-func (p *placer) pick(thread int, now time.Time) *owner {
+// pick returns the owner whose events the thread of a pool starts. An owner that is warm on a thread that sleeps is
+// left to that one: wake wakes it.
+func (p *placer) pick(in *pool, thread int, now time.Time) *owner {
 	set := threadSet(1) << thread
-	for c := range p.b.queues {
+	for c := range in.queues {
 		if p.of[c]&set == 0 {
 			continue
 		}
-		soon := p.idle.soon(p.of[c], now) | p.idle.asleep&p.of[c]
-		if o := p.b.queues[c].pick(set, soon); o != nil {
+		soon := in.idle.soon(p.of[c], now) | in.idle.asleep&p.of[c]
+		if o := in.queues[c].pick(set, soon); o != nil {
 			o.takenBy(set, soon, now)
 			return o
 		}
@@ -73,19 +67,16 @@ func (p *placer) pick(thread int, now time.Time) *owner {
 	return nil
 }
 
-// othersWait reports whether events of other owners wait for the thread, because no thread that could run them sleeps
-// or was just woken.
-func (p *placer) othersWait(o *owner, thread int, startable [classes]int, now time.Time) bool {
-	if thread < 0 {
-		return false
-	}
+// othersWait reports whether events of other owners wait for the thread of a pool, because no thread that could run
+// them sleeps or was just woken.
+func (p *placer) othersWait(o *owner, in *pool, thread int, startable [classes]int, now time.Time) bool {
 	for c := range p.of {
 		of, n := p.of[c], startable[c]
-		if o != nil && o.class == class(c) {
+		if o != nil && o.class == class(c) && o.pool == in {
 			n -= o.counted
 		}
-		late := now.Sub(p.idle.wokenAt) > lateAfter
-		if of&(1<<thread) != 0 && n > 0 && p.idle.asleep&of == 0 && (p.idle.waking&of == 0 || late) {
+		late := now.Sub(in.idle.wokenAt) > lateAfter
+		if of&(1<<thread) != 0 && n > 0 && in.idle.asleep&of == 0 && (in.idle.waking&of == 0 || late) {
 			return true
 		}
 	}
@@ -98,16 +89,18 @@ func (p *placer) started(r *run, now time.Time) {
 	if p.spares.note(r.version, now) {
 		p.b.lookAgain()
 	}
-	p.idle.attempts[r.thread]++
+	r.pool.running++
+	r.pool.idle.threads[r.thread].attempts++
 }
 
 // ended notes that a run has left its thread, and what it took.
 func (p *placer) ended(r *run, end *lifecycle.End) {
-	p.idle.attempts[r.thread]--
+	r.pool.running--
+	r.pool.idle.threads[r.thread].attempts--
 	if end.Started {
-		p.mean += (max(end.CPU, leastCost) - p.mean) / 64
+		r.pool.mean += (max(end.CPU, leastCost) - r.pool.mean) / 64
 	}
-	r.version.ended(1<<r.thread, end)
+	r.version.ended(r.warms(), end)
 }
 
 // spares knows the versions for which several threads hold a context. One is enough for most, and an isolate takes
@@ -133,6 +126,7 @@ func (x *spares) note(v *version, now time.Time) bool {
 
 // look returns contexts that were not needed for keepSpare, of at most closeAtOnce versions: their threads run no event
 // meanwhile. It forgets versions that have one context, or are removed: a thread closes the contexts of these anyway.
+// They are of the pools of their owners.
 func (x *spares) look(owners map[string]*owner, now time.Time) (unneeded []closing) {
 	if x.due.IsZero() || now.Before(x.due) {
 		return nil
@@ -151,7 +145,8 @@ func (x *spares) look(owners map[string]*owner, now time.Time) (unneeded []closi
 			continue
 		}
 		v.keep = now.Add(keepSpare) // if something runs there now, it is asked again
-		(v.warm &^ v.homeThread()).each(func(thread int) { unneeded = append(unneeded, closing{thread, v.worker}) })
+		extra := poolThreads{owners[v.worker.Owner].pool.number, v.warm &^ v.homeThread()}
+		extra.each(func(thread int) { unneeded = append(unneeded, closing{thread, v.worker}) })
 	}
 	clear(all[len(x.versions):])
 	switch {
@@ -165,10 +160,25 @@ func (x *spares) look(owners map[string]*owner, now time.Time) (unneeded []closi
 
 // tick lets threads be woken for events that were left to others in vain, and has contexts closed that are not needed.
 func (p *placer) tick(now time.Time, fx *effects) {
-	if !now.Before(p.idle.look) {
-		p.idle.look = time.Time{}
-	}
+	p.left = slices.DeleteFunc(p.left, func(in *pool) bool {
+		if now.Before(in.idle.look) {
+			return false
+		}
+		in.idle.look = time.Time{}
+		p.b.pools.touch(in)
+		return true
+	})
 	fx.close = p.spares.look(p.b.owners, now)
+}
+
+// leftUntil is when tick lets threads be woken next; zero = no events are left to others.
+func (p *placer) leftUntil() (first time.Time) {
+	for _, in := range p.left {
+		if first.IsZero() || in.idle.look.Before(first) {
+			first = in.idle.look
+		}
+	}
+	return first
 }
 
 // setCalling notes that r waits for service calls, or that this is over. Meanwhile others may have its place and its
@@ -176,8 +186,8 @@ func (p *placer) tick(now time.Time, fx *effects) {
 func (p *placer) setCalling(r *run, is bool) {
 	r.owner.places.setCalling(is)
 	if is {
-		p.idle.attempts[r.thread]--
+		r.pool.idle.threads[r.thread].attempts--
 	} else {
-		p.idle.attempts[r.thread]++
+		r.pool.idle.threads[r.thread].attempts++
 	}
 }

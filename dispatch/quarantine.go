@@ -31,12 +31,10 @@ const (
 type quarantine struct {
 	b        *backlog
 	suspects queue                            // not watched yet
-	ready    queue                            // watched: to be started next
+	urgent   int                              // events in pool.calls and pool.ready of all pools
 	watched  int                              // suspects that are being recorded, ready or running
 	most     int                              // limit of watched
 	noted    map[*lifecycle.Delivery]struct{} // watched or about to be, and not yet running
-
-	calls queue // service calls that were made in another phase than open
 
 	waiting queue // must run alone
 	phase   phase
@@ -58,9 +56,9 @@ const (
 )
 
 // queued returns how many events of backlog.queued wait here.
-func (q *quarantine) queued() int { return q.suspects.n + q.ready.n + q.waiting.n + q.calls.n }
+func (q *quarantine) queued() int { return q.suspects.n + q.waiting.n + q.urgent }
 
-// idle reports whether it is empty, which it nearly always is.
+// idle reports whether it is empty.
 func (q *quarantine) idle() bool { return q.phase == open && q.queued() == 0 }
 
 // due returns when the phase changes by itself; zero = never.
@@ -82,19 +80,19 @@ func (q *quarantine) takes(it item, now time.Time, fx *effects) bool {
 	to := &q.suspects
 	switch e := it.event; {
 	case e.Service != nil && q.phase != open:
-		to = &q.calls
+		to = &it.route.owner.pool.calls
 	case e.Crashes == 0:
 		return false
 	case e.Watched && q.phase == noting && q.event == e:
 		q.phase, q.ends = alone, now.Add(delayFor(e.Crashes))
 		q.b.lookAgain()
-		to = &q.ready
+		to = &it.route.owner.pool.ready
 	case e.Watched && e.Crashes >= aloneAfter: // recorded too late: others run again
 		delete(q.noted, e)
 		fx.settle = append(fx.settle, returned(e))
 		return true
 	case e.Watched:
-		to = &q.ready
+		to = &it.route.owner.pool.ready
 	case e.Crashes >= aloneAfter:
 		to = &q.waiting
 	}
@@ -108,9 +106,9 @@ func (q *quarantine) takesBack(r *run) bool {
 	switch {
 	case r.Event.Watched:
 		q.noted[r.Event] = struct{}{}
-		q.enter(&q.ready, it)
+		q.enter(&r.owner.pool.ready, it)
 	case r.Event.Service != nil && q.phase != open:
-		q.enter(&q.calls, it)
+		q.enter(&r.owner.pool.calls, it)
 	default:
 		return false
 	}
@@ -122,28 +120,40 @@ func (q *quarantine) enter(to *queue, it item) {
 	to.pushBack(it)
 	q.b.queued++
 	q.b.noteDeadline(it.event.Deadline)
+	o := q.b.owners[it.event.Owner]
 	if to == &q.suspects || to == &q.waiting {
-		q.b.owners[it.event.Owner].suspects++
+		o.suspects++
+		return
 	}
+	q.wait(o, 1)
+}
+
+// wait counts events in pool.calls and pool.ready.
+func (q *quarantine) wait(o *owner, n int) {
+	q.urgent += n
+	o.urgent += int32(n)
+	q.b.pools.touch(o.pool)
 }
 
 // leave updates the counts after an event left that queue. Until it is watched, it takes room of its owner.
 func (q *quarantine) leave(from *queue, e *lifecycle.Delivery, fx *effects) {
 	q.b.queued--
+	o := q.b.owners[e.Owner]
 	if from == &q.suspects || from == &q.waiting {
-		o := q.b.owners[e.Owner]
 		o.suspects--
 		o.overflow.left(1)
 		q.b.makeRoom(o, fx)
-		q.b.forget(o)
+	} else {
+		q.wait(o, -1)
 	}
+	q.b.forget(o)
 }
 
-// next takes the event that starts before all others: a service call or a watched event. v is nil if there is none.
-// Then others may start if the phase is open.
-func (q *quarantine) next(now time.Time, fx *effects) (it item, v *version) {
-	if it, v = q.take(&q.calls, q.b.gates.workers.admit, now, fx); v == nil {
-		it, v = q.take(&q.ready, q.b.gates.admit, now, fx)
+// next takes the event that a thread of a pool starts before all others: a service call or a watched event. v is nil if
+// there is none. Then others may start if the phase is open.
+func (q *quarantine) next(p *pool, now time.Time, fx *effects) (it item, v *version) {
+	if it, v = q.take(&p.calls, q.b.gates.workers.admit, now, fx); v == nil {
+		it, v = q.take(&p.ready, q.b.gates.admit, now, fx)
 	}
 	return it, v
 }
@@ -154,15 +164,16 @@ func (q *quarantine) take(from *queue, admit func(*item) bool, now time.Time, fx
 		it := from.popFront()
 		it.route = routeOf(q.b.owners, it.event)
 		v, f := q.b.gates.refuse(it.event, it.route, now)
-		if f == nil && admit != nil && !admit(&it) {
+		if f == nil && admit != nil && !q.b.paused(&it) && !admit(&it) {
 			from.pushBack(it)
 			continue
 		}
 		q.leave(from, it.event, fx)
-		if f == nil {
+		if f == nil && !q.b.hold(it.route.owner, it.event, v, now, fx) {
 			return it, v
+		} else if f != nil {
+			fx.settle = append(fx.settle, q.b.refused(it.event, v, f))
 		}
-		fx.settle = append(fx.settle, q.b.refused(it.event, v, f))
 	}
 	return item{}, nil
 }
@@ -221,9 +232,11 @@ func (q *quarantine) step(now time.Time, fx *effects) {
 	if q.phase == open {
 		q.watch(now, fx)
 	}
-	for i := range q.ready.n { // no thread is woken for those that need a lease
-		if r := routeOf(q.b.owners, q.ready.at(i).event); r != nil && !r.mayStart() {
-			r.owner.askLease(r, fx)
+	for _, p := range q.b.pools.dirty {
+		for i := range p.ready.n { // no thread is woken for those that need a lease
+			if r := routeOf(q.b.owners, p.ready.at(i).event); r != nil && !r.mayStart() {
+				r.owner.askLease(r, fx)
+			}
 		}
 	}
 }
@@ -231,13 +244,14 @@ func (q *quarantine) step(now time.Time, fx *effects) {
 // takeCalls takes the service calls that wait in the queues of their owners.
 func (q *quarantine) takeCalls(fx *effects) {
 	for _, o := range q.b.owners {
-		before := q.calls.n
+		before := o.urgent
 		for o.queue.n > 0 && o.queue.front().event.Service != nil {
 			it := o.dequeue()
-			q.calls.pushBack(it)
+			o.pool.calls.pushBack(it)
+			q.wait(o, 1)
 			o.leaveRoute(it.route, fx)
 		}
-		if q.calls.n > before {
+		if o.urgent > before {
 			q.b.changed(o)
 			q.b.forget(o)
 		}
@@ -307,8 +321,9 @@ func (q *quarantine) note(e *lifecycle.Delivery, order lifecycle.Order, fx *effe
 // stream.
 func (q *quarantine) share(now time.Time, fx *effects) {
 	if _, waits := q.noted[q.event]; waits {
-		q.ready.filter(func(it *item) bool { return it.event != q.event })
-		q.leave(&q.ready, q.event, fx)
+		ready := &q.b.owners[q.event.Owner].pool.ready
+		ready.filter(func(it *item) bool { return it.event != q.event })
+		q.leave(ready, q.event, fx)
 		delete(q.noted, q.event)
 		fx.settle = append(fx.settle, returned(q.event))
 	} else {
@@ -320,22 +335,23 @@ func (q *quarantine) share(now time.Time, fx *effects) {
 // release ends the delay of other events, and reserves time for them.
 func (q *quarantine) release(now time.Time) {
 	q.phase, q.event, q.ends = open, nil, time.Time{}
+	q.b.pools.touchAll()
 	q.free = now.Add(workFor * now.Sub(q.since))
 	if q.waiting.n > 0 {
 		q.b.lookAgain()
 	}
 }
 
-// startable returns how many events could start now, by the class of their owners, and how many of them wait in the
-// queues of their owners. Watched ones and calls count as light.
-func (q *quarantine) startable() (all, queued [classes]int) {
+// startable returns how many events could start now on threads of a pool, by the class of their owners, and how many of
+// them wait in the queues of their owners. Watched ones and calls count as light.
+func (q *quarantine) startable(p *pool) (all, queued [classes]int) {
 	if q.phase == open {
-		queued = q.b.runnable
+		queued = p.runnable
 	}
 	all = queued
-	all[light] += q.calls.n
-	for i := range q.ready.n {
-		e := q.ready.at(i).event
+	all[light] += p.calls.n
+	for i := range p.ready.n {
+		e := p.ready.at(i).event
 		if r := routeOf(q.b.owners, e); r == nil || q.b.gates.admit(&item{event: e, route: r}) {
 			all[light]++
 		}
@@ -345,7 +361,7 @@ func (q *quarantine) startable() (all, queued [classes]int) {
 
 // expire settles events whose deadline has passed, and notes the next deadline.
 func (q *quarantine) expire(now time.Time, fx *effects) {
-	for _, part := range [...]*queue{&q.suspects, &q.ready, &q.waiting, &q.calls} {
+	expire := func(part *queue) {
 		part.filter(func(it *item) bool {
 			if !expired(it.event, now) {
 				q.b.noteDeadline(it.event.Deadline)
@@ -357,17 +373,26 @@ func (q *quarantine) expire(now time.Time, fx *effects) {
 			return false
 		})
 	}
+	expire(&q.suspects)
+	expire(&q.waiting)
+	q.b.pools.each(func(p *pool) {
+		expire(&p.ready)
+		expire(&p.calls)
+	})
 }
 
 // drain gives back all events of the stream that wait, because the process drains.
 func (q *quarantine) drain(now time.Time, fx *effects) {
-	for _, part := range [...]*queue{&q.suspects, &q.ready, &q.waiting} {
+	back := func(part *queue) {
 		for part.n > 0 {
 			e := part.popFront().event
 			fx.settle = append(fx.settle, returned(e))
 			q.leave(part, e, fx)
 		}
 	}
+	back(&q.suspects)
+	back(&q.waiting)
+	q.b.pools.each(func(p *pool) { back(&p.ready) })
 	clear(q.noted)
 	if q.phase != open {
 		q.release(now)

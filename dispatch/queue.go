@@ -164,3 +164,50 @@ func weight(e *lifecycle.Delivery) int {
 	}
 	return n
 }
+
+// run is what dispatch keeps of an attempt that a thread has.
+type run struct {
+	lifecycle.Attempt
+	one     [1]*lifecycle.Attempt // the batch of one, without an allocation of its own
+	owner   *owner
+	route   *route
+	version *version
+	since   time.Time     // when the event was submitted
+	cost    time.Duration // what was taken from the owner's credit
+	spent   time.Duration // what was counted in its share
+	pool    *pool         // of the thread
+	calls   int           // service calls under way; with any it has no place and no slot
+	thread  uint8         // its index in the pool
+	away    bool          // it runs beside its thread
+	replied bool
+	ended   bool
+	back    bool // it was not made, and its events go back to where they waited
+}
+
+// began notes in its events when the attempt began; 0 = it has ended.
+func (r *run) began(at int64) {
+	r.Event.Begins(at)
+	for _, e := range r.Batch {
+		e.Begins(at)
+	}
+}
+
+// warms is the thread as the version knows it: none if the owner has left the pool meanwhile.
+func (r *run) warms() threadSet {
+	if r.owner.pool != r.pool {
+		return 0
+	}
+	return 1 << r.thread
+}
+
+// items are the events of an attempt, to be queued again.
+func (r *run) items() []item {
+	if len(r.Batch) < 2 {
+		return []item{{event: r.Event, route: r.route, since: r.since}}
+	}
+	list := make([]item, len(r.Batch))
+	for i, e := range r.Batch {
+		list[i] = item{event: e, route: r.route, since: r.since}
+	}
+	return list
+}

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
@@ -24,9 +26,7 @@ type reports struct {
 func (x *reports) take(thread int, all []lifecycle.Report, now time.Time, fx *effects) (back []*run) {
 	for i := range all {
 		if w := all[i].Closed; w != nil {
-			if v := installed(x.b.owners, w); v != nil {
-				v.warm &^= 1 << thread
-			}
+			x.closed(thread, w)
 			continue
 		}
 		r, ok := all[i].Attempt.Slot.(*run)
@@ -41,17 +41,37 @@ func (x *reports) take(thread int, all []lifecycle.Report, now time.Time, fx *ef
 	return back
 }
 
-// takeBack queues the events of attempts that a thread did not start.
-func (x *reports) takeBack(all []*run, fx *effects) {
+// closed notes that a thread closed its contexts of a version. The owner may have left the thread's pool since.
+func (x *reports) closed(thread int, w *workers.Worker) {
+	number, thread := PoolOfThread(thread)
+	v := installed(x.b.owners, w)
+	if v == nil || thread < 0 {
+		return
+	}
+	if p := x.b.owners[w.Owner].pool; p.number == number {
+		v.warm &^= 1 << thread
+		x.b.pools.touch(p)
+	}
+}
+
+// takeBack queues the events of attempts that a thread did not start, if they may start now.
+func (x *reports) takeBack(all []*run, now time.Time, fx *effects) {
 	for _, r := range slices.Backward(all) { // the last one goes first, so that they keep their order
+		if x.b.owners[r.owner.name] != r.owner { // it was forgotten with its last attempt
+			x.b.know(r.owner)
+		}
 		if x.b.gates.crashes.takesBack(r) {
 			continue
 		}
-		x.b.owners[r.owner.name] = r.owner // it may have been forgotten with its last attempt
 		if r.route.gone {
 			r.owner.keep(r.route)
 		}
-		x.gatherer.pushBatch(r.owner, r.items(), true, fx)
+		items := slices.DeleteFunc(r.items(), func(it item) bool { return x.b.hold(r.owner, it.event, r.version, now, fx) })
+		if len(items) == 0 {
+			x.b.forget(r.owner)
+			continue
+		}
+		x.gatherer.pushBatch(r.owner, items, true, fx)
 	}
 }
 
@@ -63,7 +83,8 @@ func (x *reports) one(r *run, rep *lifecycle.Report, now time.Time, fx *effects)
 		reply = nil // it runs again: this is not the final reply
 	}
 	if reply != nil {
-		r.replied, r.Status = true, reply.Status // also when the end comes with it
+		r.replied, r.Status = true, uint16(reply.Status) // also when the end comes with it
+		r.Replied, r.Sent = took, uint32(min(len(reply.Body)+reply.Dropped, math.MaxUint32))
 		complete(reply, r.Event, r.Worker.Version, took)
 	}
 	if end == nil {
@@ -110,6 +131,7 @@ func (x *reports) notRun(r *run, end *lifecycle.End, now time.Time, fx *effects)
 // end frees what the attempt used and updates the measurements.
 func (x *reports) end(r *run, end *lifecycle.End, now time.Time, fx *effects) {
 	r.ended = true
+	r.began(0)
 	o, took := r.owner, now.Sub(r.Start)
 	x.b.setAway(r, false)
 	if r.calls > 0 {
@@ -117,6 +139,7 @@ func (x *reports) end(r *run, end *lifecycle.End, now time.Time, fx *effects) {
 	}
 	x.b.gates.ended(r, now, fx)
 	x.b.running--
+	x.b.used.ended(r, end, took)
 	cpu := end.CPU // if it did not start, that of loading its module
 	if end.Started {
 		cpu = max(cpu, leastCost)
@@ -130,7 +153,7 @@ func (x *reports) end(r *run, end *lifecycle.End, now time.Time, fx *effects) {
 	}
 	o.account.correct(r.cost, cpu)
 	x.placer.ended(r, end)
-	if end.Started && !end.Interrupted && r.Batch == nil {
+	if end.Started && !end.Interrupted && !end.Cancelled() && r.Batch == nil {
 		r.route.count(r.Event, r.version, end.Failure != nil || end.Broken != nil || r.Event.Kind == events.Fetch &&
 			r.Status >= 500)
 	}
@@ -159,7 +182,7 @@ func (x *reports) batch(r *run, end *lifecycle.End, now time.Time, fx *effects) 
 		if end.Interrupted && end.Started {
 			e.Interrupted++
 		}
-		if end.Started && !end.Interrupted {
+		if end.Started && !end.Interrupted && !end.Cancelled() {
 			r.route.count(e, r.version, one.Failure != nil)
 		}
 		e.Asked, is.outcome.Asked = one.Retry || one.Interrupted, one.Retry

@@ -26,6 +26,7 @@ type route struct {
 	from     time.Time // zero: all events go by split
 	outcomes workers.Outcomes
 	done     workerCounts
+	usage    Usage // that nobody has taken
 }
 
 // split divides the events of a worker between two versions.
@@ -40,7 +41,7 @@ type version struct {
 	worker   *workers.Worker
 	retries  workers.Retries // no zero fields
 	handlers uint8           // bit k: it has a handler for Kind k
-	warm     threadSet       // threads that probably hold a context of it
+	warm     threadSet       // threads of its owner's pool that probably hold a context of it
 	home     threadSet       // that of warm which has held one for longest; see homeThread
 	keep     time.Time       // until when the contexts of other threads than home stay
 	spare    bool            // it is in placer.spares

@@ -9,12 +9,17 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
-// PolicySet applies the policy that Config.Catalog has of an owner now. Of a policy, dispatch uses only the shares of
-// events and of CPU time.
+// PolicySet applies the policy that Config.Catalog has of an owner now, and what Config.PoolOf says. Of a policy,
+// dispatch uses only the shares of events and of CPU time, and what is paused. In a new pool, the owner's events that
+// wait start there; attempts that run end where they are.
 func (d *Dispatcher) PolicySet(name string) {
-	d.locked(func(_ time.Time, fx *effects) {
+	d.locked(func(now time.Time, fx *effects) {
 		if o := d.owners[name]; o != nil {
+			if to := d.pools.poolOf(name); to != o.pool {
+				d.pools.move(o, to, o.class)
+			}
 			d.rebound(o, fx)
+			d.holdQueued(o, now, fx)
 		}
 	})
 }

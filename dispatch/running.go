@@ -17,13 +17,13 @@ func (d *Dispatcher) Report(thread int, all []lifecycle.Report) {
 	}
 	for i := range all {
 		if r := &all[i]; r.Reply != nil && r.End == nil {
-			r.Attempt.Status = r.Reply.Status // first: observers see it in the report of the end
+			r.Attempt.Status = uint16(r.Reply.Status) // first: observers see it in the report of the end
 		}
 	}
 	d.observed.reported(all)
 	d.locked(func(now time.Time, fx *effects) {
 		fx.settle = make([]lifecycle.Settlement, 0, len(all))
-		d.reports.takeBack(d.reports.take(thread, all, now, fx), fx)
+		d.reports.takeBack(d.reports.take(thread, all, now, fx), now, fx)
 	})
 }
 
@@ -35,9 +35,12 @@ func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration
 		return false
 	}
 	r, _ := a.Slot.(*run)
+	number, index := PoolOfThread(thread)
 	d.locked(func(now time.Time, fx *effects) {
-		if thread >= 0 {
-			d.idle.busy(thread, now)
+		p := d.pools.pool(number)
+		if index >= 0 {
+			p.idle.busy(index, now)
+			d.pools.touch(p)
 		}
 		var o *owner
 		switch {
@@ -50,8 +53,10 @@ func (d *Dispatcher) Running(thread int, a *lifecycle.Attempt, cpu time.Duration
 			d.charge(r, cpu)
 		}
 		d.wakeThreads(now, fx) // a thread that is woken now takes what waits
-		startable, _ := d.gates.crashes.startable()
-		yield = d.othersWait(o, thread, startable, now)
+		if index >= 0 {
+			startable, _ := d.gates.crashes.startable(p)
+			yield = d.othersWait(o, p, index, startable, now)
+		}
 	})
 	return yield
 }
@@ -101,7 +106,7 @@ func (d *Dispatcher) Calling(a *lifecycle.Attempt, is bool) {
 		if !r.ended {
 			before := r.calls
 			if is {
-				d.idle.comes(threadSet(1)<<r.thread, now)
+				r.pool.idle.comes(threadSet(1)<<r.thread, now)
 				r.calls++
 			} else {
 				r.calls--

@@ -21,10 +21,8 @@ const (
 // before. An owner that took a quarter more in a window is heavy, until a window in which it took less than half of its
 // share: then it has less to do, or does not get its share. So heavy owners lose only the others' share to the others.
 type shares struct {
-	cfg      Config
-	queues   [classes]fairQueue // of the owners of each class
-	runnable [classes]int       // events in them that could start now, within the limits
-
+	pools  *pools
+	cfg    Config
 	number int64 // of the window
 	start  time.Time
 	weight int // of the owners that had events end in this window
@@ -44,7 +42,7 @@ func (s *shares) spend(o *owner, cpu time.Duration) {
 	if o.class == light && o.spent > leastHeavy && s.cfg.Background > 0 {
 		if share, others := s.of(o, s.cfg.Threads); others && o.spent > share+share/4 {
 			s.heavy = append(s.heavy, o)
-			s.move(o, heavy)
+			s.pools.move(o, o.pool, heavy)
 		}
 	}
 }
@@ -75,37 +73,5 @@ func (s *shares) turnWindow(now time.Time) {
 // lighten makes a heavy owner light.
 func (s *shares) lighten(o *owner) {
 	s.heavy = slices.DeleteFunc(s.heavy, func(other *owner) bool { return other == o })
-	s.move(o, light)
-}
-
-// count notes how many events of o could start now.
-func (s *shares) count(o *owner, n int) {
-	s.runnable[o.class] += n - o.counted
-	o.counted = n
-}
-
-// place updates the place of o in its fair queue after count.
-func (s *shares) place(o *owner) {
-	switch {
-	case o.counted > 0 && o.list == nil:
-		s.queues[o.class].enter(o)
-	case o.counted == 0 && o.list != nil:
-		s.queues[o.class].leave(o)
-	}
-}
-
-// move puts o, with its waiting events, into another class.
-func (s *shares) move(o *owner, to class) {
-	waits := o.list != nil
-	if waits {
-		s.queues[o.class].leave(o)
-	}
-	s.runnable[o.class] -= o.counted
-	s.runnable[to] += o.counted
-	s.queues[o.class].grant(o)
-	o.class = to
-	o.account.change(s.queues[to].round)
-	if waits {
-		s.queues[to].enter(o)
-	}
+	s.pools.move(o, o.pool, light)
 }

@@ -36,7 +36,7 @@ func (c *crowd) window() {
 // spend runs one event of the owner, wherever it may run.
 func (c *crowd) spend(owner string, cpu time.Duration) {
 	c.d.Submit(tasks(owner, "w", 1))
-	for thread := range c.d.idle.attempts {
+	for thread := range own(c.d).idle.threads {
 		if batch := c.d.Next(thread, 1); len(batch) > 0 {
 			report(c.d, thread, cpu, batch)
 			break
@@ -49,7 +49,7 @@ func (c *crowd) spend(owner string, cpu time.Duration) {
 
 // lie makes all threads sleep.
 func (c *crowd) lie() {
-	for thread := range c.d.idle.attempts {
+	for thread := range own(c.d).idle.threads {
 		require.Empty(c, c.d.Next(thread, 1))
 	}
 	c.l.takeWoken()

@@ -19,7 +19,7 @@ type Stats struct {
 	Running  int // attempts in progress
 	Owners   int // owners that have a worker installed
 	Heavy    int // of these, owners that take more than their share of the CPU
-	Asleep   int // threads that sleep
+	Asleep   int // threads of pool 0 that sleep
 	Draining bool
 }
 
@@ -38,10 +38,12 @@ func (f Figures) Flow() Flow {
 }
 
 // Slept returns how long all threads together have slept so far. A thread of which all slots are taken does not sleep.
+// Each thread of another pool that works counts as one of pool 0 that does not sleep, as long as there are any: so the
+// process with its cells never sleeps longer than its Threads and Background would, and never less than no time.
 func (f Figures) Slept() time.Duration {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
-	return f.d.idle.sleptUntil(time.Now())
+	return f.d.pools.rest.until(time.Now())
 }
 
 // OwnerStats is the state of one owner in a Dispatcher.
@@ -116,6 +118,48 @@ func (f Figures) BusyWorkers(name, worker string, most int) Work {
 	return work
 }
 
+// OwnerWork is what all workers of an owner have done in a Dispatcher since each was installed.
+type OwnerWork struct {
+	Owner         string
+	Ended, Failed uint64    // attempts that started
+	Duration      Histogram // of them
+}
+
+// OwnersWork returns what the workers of the busiest owners have done, at most so many of them.
+func (f Figures) OwnersWork(most int) []OwnerWork {
+	type busy struct {
+		o    *owner
+		rate float64
+	}
+	var list []busy
+	now := time.Now()
+	f.d.mu.Lock()
+	for _, o := range f.d.owners {
+		rate := 0.0
+		for _, r := range o.routes {
+			rate += r.done.rate(now)
+		}
+		if rate > 0 {
+			list = append(list, busy{o, rate})
+		}
+	}
+	f.d.mu.Unlock()
+	slices.SortFunc(list, func(a, b busy) int { return cmp.Compare(b.rate, a.rate) }) // there may be very many
+	list = list[:min(most, len(list))]
+	work := make([]OwnerWork, len(list))
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	for i, b := range list {
+		sum := workerCounts{}
+		for _, r := range b.o.routes {
+			sum.ended, sum.failed = sum.ended+r.done.ended, sum.failed+r.done.failed
+			sum.duration.add(&r.done.duration)
+		}
+		work[i] = OwnerWork{b.o.name, sum.ended, sum.failed, sum.duration.export()}
+	}
+	return work
+}
+
 // busyWorkers is a list of workers, each with what decides its place in it.
 type busyWorkers []busyWorker
 
@@ -168,11 +212,12 @@ func (f Figures) Stats() Stats {
 
 // stats is Stats where d.mu is held.
 func (f Figures) stats() Stats {
-	d := f.d
+	d, runnable := f.d, 0
+	d.pools.each(func(p *pool) { runnable += p.runnable[light] + p.runnable[heavy] })
 	return Stats{
-		Queued: d.queued, Runnable: d.runnable[light] + d.runnable[heavy], Running: d.running, Owners: len(d.owners),
+		Queued: d.queued, Runnable: runnable, Running: d.running, Owners: len(d.owners),
 		Heavy:  len(d.shares.heavy),
-		Asleep: d.idle.asleep.len(), Draining: d.draining,
+		Asleep: d.pools.pool(0).idle.asleep.len(), Draining: d.draining,
 	}
 }
 

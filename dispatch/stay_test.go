@@ -129,7 +129,7 @@ func TestWhatIsLeftToThreads(t *testing.T) {
 			o.warmCost = o.coldCost
 			d.owners["p"].credit, d.owners["o"].credit = quantum, quantum
 			require.Empty(t, d.Next(0, 1))
-			d.idle.up(0, time.Now())
+			own(d).idle.up(0, &d.pools.rest, time.Now())
 			k.make(d)
 			d.Submit(tasks("o", "w", 1))
 			require.Equal(t, k.left, len(d.Next(1, 1)) == 0, k.what)
@@ -243,7 +243,7 @@ func TestContextsThatAreNotNeededAreClosed(t *testing.T) {
 		works := func(thread int) { // on something that dispatch did not give it
 			require.Empty(t, d.Next(thread, 1))
 			d.mu.Lock()
-			d.idle.up(thread, time.Now())
+			own(d).idle.up(thread, &d.pools.rest, time.Now())
 			d.mu.Unlock()
 		}
 		both := func() { // its own thread is late for o

@@ -24,8 +24,10 @@ const stressLimit = 5
 // lost wake-up is a test that never ends.
 type fleet struct {
 	d       *Dispatcher
-	wake    []chan struct{}
+	wake    map[int]chan struct{}
 	running map[string]*atomic.Int64
+	poolOf  map[string]*atomic.Int64
+	cells   []*cell // by the number of their pools
 
 	mu     sync.Mutex
 	finals map[*lifecycle.Delivery]int
@@ -36,20 +38,38 @@ type fleet struct {
 	faults []string
 }
 
-func newFleet(t *testing.T, threads, owners, queued int) *fleet {
-	d, err := New(Config{Threads: threads, Slots: 8, OwnerMaxRunning: stressLimit, OwnerMaxQueued: queued}, zerolog.Nop(),
-		prometheus.NewRegistry())
-	require.NoError(t, err)
+// cell is the process of a pool: it holds the attempts of its threads. Pool 0 has one that does not end.
+type cell struct {
+	mu      sync.RWMutex // held for writing while it ends
+	threads []cellThread
+}
+
+type cellThread struct {
+	held   []*lifecycle.Attempt
+	asleep bool // it has to be woken first
+}
+
+func newFleet(t *testing.T, pools, threads, owners, queued int) *fleet {
 	f := &fleet{
-		d: d, running: make(map[string]*atomic.Int64), done: make(chan struct{}),
+		wake: make(map[int]chan struct{}), running: make(map[string]*atomic.Int64), poolOf: make(map[string]*atomic.Int64),
+		done:   make(chan struct{}),
 		finals: make(map[*lifecycle.Delivery]int), parked: make(map[string][]*lifecycle.Delivery), room: make(map[string]int),
 	}
-	for range threads {
-		f.wake = append(f.wake, make(chan struct{}, 1))
+	d, err := New(Config{Threads: threads, Slots: 8, OwnerMaxRunning: stressLimit, OwnerMaxQueued: queued,
+		PoolOf: func(owner string) int { return int(f.poolOf[owner].Load()) }}, zerolog.Nop(), prometheus.NewRegistry())
+	require.NoError(t, err)
+	f.d = d
+	for pool := range pools {
+		f.cells = append(f.cells, &cell{threads: make([]cellThread, threads)})
+		for index := range threads {
+			f.wake[ThreadOf(pool, index)] = make(chan struct{}, 1)
+			f.cells[pool].threads[index].asleep = pool > 0
+		}
 	}
 	for i := range owners {
 		owner := fmt.Sprint("owner", i)
-		f.running[owner] = &atomic.Int64{}
+		f.running[owner], f.poolOf[owner] = &atomic.Int64{}, &atomic.Int64{}
+		f.poolOf[owner].Store(int64(i % pools))
 		d.Install(workers.Only(worker(owner, "w")))
 		d.Install(workers.Only(worker(owner, "v")))
 	}
@@ -65,6 +85,8 @@ func (f *fleet) Wake(thread int) {
 }
 
 func (f *fleet) CloseContexts(int, *workers.Worker) {}
+
+func (f *fleet) Cancel(*lifecycle.Delivery) {}
 
 func (f *fleet) fault(format string, args ...any) {
 	f.mu.Lock()
@@ -133,35 +155,97 @@ func (f *fleet) look(ctx context.Context) {
 // run is one thread: it holds attempts for a while, as if they waited for I/O.
 func (f *fleet) run(ctx context.Context, thread int, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, uint64(thread)))
-	var held []*lifecycle.Attempt
+	pool, index := PoolOfThread(thread)
 	for ctx.Err() == nil {
-		free := 8 - len(held)
-		batch := f.d.Next(thread, free)
-		if len(batch) > free {
-			f.fault("thread %d asked for %d and got %d", thread, free, len(batch))
-		}
-		for _, a := range batch {
-			if n := f.running[a.Event.Owner].Add(1); n > stressLimit {
-				f.fault("%d of %s run", n, a.Event.Owner)
-			}
-		}
-		held = append(held, batch...)
-		if len(held) == 0 {
-			select {
-			case <-f.wake[thread]:
-			case <-ctx.Done():
-			}
+		c := f.cells[pool]
+		c.mu.RLock()
+		asleep := f.turn(thread, &c.threads[index], rng)
+		c.mu.RUnlock()
+		if !asleep {
 			continue
 		}
-		rng.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
-		n := 1 + rng.IntN(len(held))
-		var reports []lifecycle.Report
-		for _, a := range held[:n] {
-			reports = f.end(rng, a, reports)
+		select {
+		case <-f.wake[thread]:
+			c.mu.RLock() // only endCell changes it beside this goroutine
+			c.threads[index].asleep = false
+			c.mu.RUnlock()
+		case <-ctx.Done():
 		}
-		held = append(held[:0:0], held[n:]...)
-		f.d.Report(thread, reports)
 	}
+}
+
+// turn has a thread take events and end some. It returns true if the thread has nothing to do until it is woken.
+func (f *fleet) turn(thread int, t *cellThread, rng *rand.Rand) (asleep bool) {
+	if t.asleep {
+		return true
+	}
+	free := 8 - len(t.held)
+	batch := f.d.Next(thread, free)
+	if len(batch) > free {
+		f.fault("thread %d asked for %d and got %d", thread, free, len(batch))
+	}
+	for _, a := range batch {
+		if n := f.running[a.Event.Owner].Add(1); n > stressLimit {
+			f.fault("%d of %s run", n, a.Event.Owner)
+		}
+		if pool, _ := PoolOfThread(thread); a.Slot.(*run).pool.number != pool {
+			f.fault("an event of pool %d starts on thread %d", a.Slot.(*run).pool.number, thread)
+		}
+	}
+	t.held = append(t.held, batch...)
+	if t.asleep = len(t.held) == 0; t.asleep {
+		return true
+	}
+	rng.Shuffle(len(t.held), func(i, j int) { t.held[i], t.held[j] = t.held[j], t.held[i] })
+	n := 1 + rng.IntN(len(t.held))
+	var reports []lifecycle.Report
+	for _, a := range t.held[:n] {
+		reports = f.end(rng, a, reports)
+	}
+	t.held = append(t.held[:0:0], t.held[n:]...)
+	f.d.Report(thread, reports)
+	return false
+}
+
+// disturb moves owners between pools and ends the processes of pools, until ctx is done.
+func (f *fleet) disturb(ctx context.Context, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 99))
+	tick := time.NewTicker(100 * time.Microsecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		<-tick.C
+		owner := fmt.Sprint("owner", rng.IntN(len(f.poolOf)))
+		f.poolOf[owner].Store(int64(rng.IntN(len(f.cells))))
+		f.d.PolicySet(owner)
+		if pool := rng.IntN(8 * len(f.cells)); pool > 0 && pool < len(f.cells) {
+			f.endCell(rng, pool)
+		}
+	}
+}
+
+// endCell ends the process of a pool. Its threads call Next again when they are woken.
+func (f *fleet) endCell(rng *rand.Rand, pool int) {
+	c := f.cells[pool]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for index := range c.threads {
+		t := &c.threads[index]
+		var reports []lifecycle.Report
+		for _, a := range t.held {
+			f.running[a.Event.Owner].Add(-1)
+			end := &lifecycle.End{Started: rng.IntN(2) == 0, Interrupted: true}
+			reports = append(reports, lifecycle.Report{Attempt: a, End: end})
+		}
+		t.held, t.asleep = nil, true
+		f.d.Report(ThreadOf(pool, index), reports)
+	}
+	for index := range c.threads {
+		select {
+		case <-f.wake[ThreadOf(pool, index)]: // it was for the process that has ended
+		default:
+		}
+	}
+	f.d.PoolEnded(pool)
 }
 
 func (f *fleet) end(rng *rand.Rand, a *lifecycle.Attempt, reports []lifecycle.Report) []lifecycle.Report {
@@ -186,15 +270,17 @@ func (f *fleet) end(rng *rand.Rand, a *lifecycle.Attempt, reports []lifecycle.Re
 }
 
 func TestStress(t *testing.T) {
-	t.Run("parking", func(t *testing.T) { stress(t, 40) })
-	t.Run("without", func(t *testing.T) { stress(t, 100_000) })
+	t.Run("parking", func(t *testing.T) { stress(t, 1, 4, 40) })
+	t.Run("without", func(t *testing.T) { stress(t, 1, 4, 100_000) })
+	t.Run("pools", func(t *testing.T) { stress(t, 3, 2, 100_000) })
+	t.Run("pools, parking", func(t *testing.T) { stress(t, 3, 2, 40) })
 }
 
-func stress(t *testing.T, queued int) {
+func stress(t *testing.T, pools, threads, queued int) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	const threads, owners, submitters, each = 4, 9, 3, 7000
-	f := newFleet(t, threads, owners, queued)
+	const owners, submitters, each = 9, 3, 7000
+	f := newFleet(t, pools, threads, owners, queued)
 	f.left = submitters * each
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -202,8 +288,11 @@ func stress(t *testing.T, queued int) {
 	if queued < 1000 { // else it would hide lost wake-ups
 		wg.Go(func() { f.look(ctx) })
 	}
-	for thread := range threads {
+	for thread := range f.wake {
 		wg.Go(func() { f.run(ctx, thread, seed) })
+	}
+	if pools > 1 {
+		wg.Go(func() { f.disturb(ctx, seed) })
 	}
 	for s := range submitters {
 		wg.Go(func() {
@@ -238,7 +327,7 @@ func stress(t *testing.T, queued int) {
 
 // One event at a time through sleeping threads: each needs its wake-up.
 func TestStressSparse(t *testing.T) {
-	f := newFleet(t, 3, 2, 100_000)
+	f := newFleet(t, 1, 3, 2, 100_000)
 	const events = 20_000
 	f.left = events
 	ctx, stop := context.WithCancel(t.Context())

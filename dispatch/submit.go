@@ -8,8 +8,8 @@ import (
 )
 
 // Submit takes events. Direct ones are settled with their callers. Each other one comes back in exactly one
-// Settlement whose Outcome is Ack, Dead or Retry, or whose Order is Return or Park: at once when it cannot be run.
-// After Retry, the next attempt is submitted again. It goes before the owner's other events, because it has waited
+// Settlement whose Outcome is Ack, Dead or Retry, or whose Order is Return, Park or a hold: at once when it cannot be
+// run. After Retry, the next attempt is submitted again. It goes before the owner's other events, because it has waited
 // longest.
 func (d *Dispatcher) Submit(batch []*lifecycle.Delivery) {
 	if len(batch) == 0 {
@@ -44,6 +44,9 @@ func (d *Dispatcher) submit(e *lifecycle.Delivery, now time.Time, fx *effects) {
 	if f != nil {
 		fx.settle = append(fx.settle, d.refused(e, v, f))
 		d.unused(o, e, fx)
+		return
+	}
+	if d.hold(o, e, v, now, fx) {
 		return
 	}
 	it := item{event: e, route: r, since: now}
@@ -88,4 +91,74 @@ func (d *Dispatcher) submitDirect(o *owner, it item, v *version, fx *effects) {
 	default:
 		d.push(o, it, false, fx)
 	}
+}
+
+// Cancel ends events that were submitted and not settled: those that wait, also in the quarantine, are settled as
+// cancelled, and returned. With running, threads end the runs of the others.
+func (d *Dispatcher) Cancel(list []*lifecycle.Delivery, running bool) (waited []*lifecycle.Delivery) {
+	if len(list) == 0 {
+		return nil
+	}
+	of := make(map[*owner]map[*lifecycle.Delivery]bool)
+	crashed := make(map[*lifecycle.Delivery]bool) // they are in the quarantine, or will be
+	d.locked(func(now time.Time, fx *effects) {
+		for _, e := range list {
+			o := d.owners[e.Owner]
+			switch {
+			case e.Began() != 0:
+				if running {
+					fx.cancel = append(fx.cancel, e)
+				}
+			case o != nil && of[o] == nil:
+				of[o] = map[*lifecycle.Delivery]bool{e: true}
+			case o != nil:
+				of[o][e] = true
+			}
+			if e.Began() == 0 && e.Crashes > 0 {
+				crashed[e] = true
+			}
+		}
+		waited = d.gates.crashes.cancel(crashed, now, fx)
+		for o, these := range of {
+			d.filter(o, func(it item) bool {
+				if !these[it.event] {
+					return true
+				}
+				fx.settle = append(fx.settle, d.cancelled(it.event, it.route))
+				waited = append(waited, it.event)
+				return false
+			}, fx)
+		}
+	})
+	return waited
+}
+
+// cancel settles those of these events that wait here as cancelled, and returns them.
+func (q *quarantine) cancel(these map[*lifecycle.Delivery]bool, now time.Time,
+	fx *effects) (waited []*lifecycle.Delivery) {
+	if len(these) == 0 {
+		return nil
+	}
+	cancel := func(part *queue) {
+		part.filter(func(it *item) bool {
+			if !these[it.event] {
+				return true
+			}
+			fx.settle = append(fx.settle, q.b.cancelled(it.event, routeOf(q.b.owners, it.event)))
+			waited = append(waited, it.event)
+			q.done(it.event, now)
+			q.leave(part, it.event, fx)
+			return false
+		})
+	}
+	cancel(&q.suspects)
+	cancel(&q.waiting)
+	q.b.pools.each(func(p *pool) { cancel(&p.ready) })
+	return waited
+}
+
+// cancelled is the settlement of an event that waited and that somebody cancelled.
+func (b *backlog) cancelled(e *lifecycle.Delivery, r *route) lifecycle.Settlement {
+	v, _ := r.resolve(e)
+	return b.refused(e, v, events.Cancelled())
 }

@@ -46,15 +46,16 @@ func TestSlots(t *testing.T) {
 // The time counts for which a thread sleeps, up to its next Next, and that of one that still sleeps.
 func TestSleptTimeIsCounted(t *testing.T) {
 	now := time.Now()
-	n := newIdleThreads(Config{Threads: 2, Background: 1})
+	x := newPools(Config{Threads: 2, Background: 1})
+	n, rest := &x.pool(0).idle, &x.rest
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
-	n.sleep(0, at(0))
-	n.sleep(2, at(1))
-	require.Equal(t, 3*time.Second, n.sleptUntil(at(2)))
+	n.sleep(0, rest, at(0))
+	n.sleep(2, rest, at(1))
+	require.Equal(t, 3*time.Second, rest.until(at(2)))
 	n.rouse(0b001)
-	n.up(0, at(5))
-	n.up(1, at(6)) // it did not sleep
-	require.Equal(t, 5*time.Second+8*time.Second, n.sleptUntil(at(9)))
+	n.up(0, rest, at(5))
+	n.up(1, rest, at(6)) // it did not sleep
+	require.Equal(t, 5*time.Second+8*time.Second, rest.until(at(9)))
 
 	d, _ := newDispatcher(t, Config{Threads: 1})
 	require.Zero(t, d.Figures().Slept(), "a thread that has not called Next does not sleep")
@@ -164,7 +165,7 @@ func TestWakesTheWarmThread(t *testing.T) {
 		require.Nil(t, d.Next(thread, 64))
 	}
 	d.mu.Lock()
-	d.mean = 10 * time.Microsecond
+	own(d).mean = 10 * time.Microsecond
 	d.mu.Unlock()
 	l.takeWoken()
 	d.Submit(tasks("o", "w", 3))

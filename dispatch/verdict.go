@@ -51,8 +51,10 @@ type ending struct {
 func judge(c ending) verdict {
 	end := c.end
 	switch {
-	case c.replied:
+	case c.replied && (!end.Died || !end.Interrupted || c.direct || end.Cancelled()): // a cancelled one does not run again
 		return verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Ack}}
+	case end.Cancelled():
+		return refusal(c.request, end.Failure)
 	case end.NotRun():
 		return verdict{notRun: true}
 	case end.Interrupted && c.direct:
@@ -112,10 +114,11 @@ func askedAgain(attempt int) *events.Failure {
 
 // refusal is the verdict on an event that is not run, or not again, because of f. A fetch event's failure is the reply
 // to its requester. If there is none, the event becomes a dead letter like any other. So does every event that kills
-// processes. A direct event never becomes a dead letter.
+// processes. A direct event never becomes a dead letter, nor does one that somebody cancelled.
 func refusal(r request, f *events.Failure) verdict {
 	v := verdict{outcome: lifecycle.Outcome{Verdict: lifecycle.Dead, Failure: f}, reply: true}
-	if r.direct || r.kind == events.Fetch && r.waits && f.Reason != events.ReasonCrash {
+	if r.direct || f.Reason == events.ReasonCancelled ||
+		r.kind == events.Fetch && r.waits && f.Reason != events.ReasonCrash {
 		v.outcome.Verdict = lifecycle.Ack
 	}
 	return v

@@ -53,6 +53,12 @@ func TestJudge(t *testing.T) {
 			replied: true}, verdict: lifecycle.Ack},
 		{what: "reply out, then interrupted", kinds: events.Kinds[:],
 			c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, replied: true}, verdict: lifecycle.Ack},
+		{what: "reply out, then its cell dies", kinds: events.Kinds[:],
+			c:       ending{end: &lifecycle.End{Started: true, Interrupted: true, Died: true}, replied: true},
+			verdict: lifecycle.Retry},
+		{what: "reply out, then its cell dies, and no stream has it", kinds: events.Kinds[:],
+			c: ending{request: request{direct: true}, end: &lifecycle.End{Started: true, Interrupted: true, Died: true},
+				replied: true}, verdict: lifecycle.Ack},
 
 		{what: "fetch throws", kinds: []events.Kind{events.Fetch}, c: ending{end: failed(events.ReasonException)},
 			verdict: lifecycle.Ack, reason: events.ReasonException, reply: true},
@@ -129,6 +135,9 @@ func TestJudge(t *testing.T) {
 		{what: "interrupted while it ran for the last time", kinds: events.Kinds[:],
 			c: ending{end: &lifecycle.End{Started: true, Interrupted: true}, attempt: 5}, verdict: lifecycle.Retry},
 		{what: "not begun", kinds: events.Kinds[:], c: ending{end: &lifecycle.End{Interrupted: true}}, notRun: true},
+		{what: "answered, cancelled, and its process died", kinds: events.Kinds[:], verdict: lifecycle.Ack,
+			c: ending{replied: true, end: &lifecycle.End{Died: true, Interrupted: true, Started: true,
+				Failure: events.Fail(events.ReasonCancelled, "x")}}},
 	} {
 		kinds := c.kinds
 		if kinds == nil {
@@ -185,7 +194,8 @@ func TestJudgeIsTotal(t *testing.T) {
 			request: request{kind: rapid.SampledFrom(events.Kinds[:]).Draw(t, "kind"), waits: rapid.Bool().Draw(t, "waits"),
 				direct: rapid.Bool().Draw(t, "direct")},
 			end: &lifecycle.End{
-				Interrupted: rapid.Bool().Draw(t, "interrupted"), Started: rapid.Bool().Draw(t, "started"),
+				Interrupted: rapid.Bool().Draw(t, "interrupted"), Died: rapid.Bool().Draw(t, "died"),
+				Started: rapid.Bool().Draw(t, "started"),
 				NoRetry: rapid.Bool().Draw(t, "noRetry"), Retry: rapid.Bool().Draw(t, "retry"),
 				RetryDelay: time.Duration(rapid.Int64().Draw(t, "delay")),
 			},

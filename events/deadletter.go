@@ -101,6 +101,9 @@ func NewDeadLetter(e *Event, f *Failure, version, node string, attempts int, at 
 
 // subjectTokens are the last tokens of a stored subject, with any prefix.
 func subjectTokens(subject string) (lane, kind, owner, worker string, ok bool) {
+	if strings.Count(subject, ".") == 6 {
+		subject = strings.TrimSuffix(subject, sourceSuffix)
+	}
 	t := strings.Split(subject, ".")
 	if len(t) < 4 {
 		return "", "unknown", "", "", false

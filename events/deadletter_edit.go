@@ -82,6 +82,9 @@ func (d *DeadLetter) Edit(e Edit, at time.Time) (*DeadLetter, error) {
 			edited.Block = edited.Header.Block()
 		}
 	}
+	if slices.ContainsFunc(slices.Concat(e.Remove, slices.Collect(maps.Keys(e.Set))), isSourceHeader) {
+		edited.Subject = strings.TrimSuffix(d.Subject, sourceSuffix) // what the letter says of its source is not the fleet's
+	}
 	switch {
 	case e.Body != nil:
 		edited.Body = e.Body

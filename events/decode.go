@@ -54,7 +54,11 @@ func (d Decoder) DecodeTo(e *Event, origin Origin, header Header, body []byte, s
 			p.addErr(CheckName("worker", worker))
 		}
 	}
+	e.Sourced = ok && d.Subjects.Sourced(e.Origin.Subject)
 	d.readHeaders(e, &p)
+	if e.Sourced {
+		e.readSource(&p)
+	}
 	if e.ID == "" {
 		e.ID = strconv.FormatUint(e.Origin.Seq, 10)
 	}
@@ -341,17 +345,6 @@ func hasSuffixFold(s, suffix string) bool {
 
 func isForbiddenMethod(m string) bool {
 	return strings.EqualFold(m, "CONNECT") || strings.EqualFold(m, "TRACE") || strings.EqualFold(m, "TRACK")
-}
-
-// isToken reports whether s is a token (RFC 9110 §5.6.2).
-func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // ParseAckSubject reads the origin of a delivery from its ack subject, in both formats of the server:

@@ -29,6 +29,9 @@ type Event struct {
 	Request // of a fetch event
 	Tick    // of a scheduled event
 
+	// Sourced: the fleet took the event from a source, and wrote where from in its headers.
+	Sourced bool
+
 	Origin Origin
 	// First is where the event was stored first, if that is not Origin: it was parked or delayed since.
 	First Stored
@@ -98,11 +101,12 @@ func (e *Event) FirstStored() Stored {
 // Target is "owner/worker", as people name a worker.
 func (e *Event) Target() string { return e.Owner + "/" + e.Worker }
 
-// UserHeaders calls yield for each header of the event that its handler may see: all but those that steer NATS, and
-// Reply-To, which only Pinwheel needs.
+// UserHeaders calls yield for each header of the event that its handler may see: all but those that steer NATS,
+// Reply-To, which only Pinwheel needs, and those of a source that the fleet did not write.
 func (e *Event) UserHeaders(yield func(name, value string)) {
 	for name, values := range e.Header {
-		if serverHonoured(name) || strings.EqualFold(name, HeaderReplyTo) || hasPrefixFold(name, deadPrefix) {
+		if serverHonoured(name) || strings.EqualFold(name, HeaderReplyTo) || hasPrefixFold(name, deadPrefix) ||
+			!e.Sourced && isSourceHeader(name) {
 			continue
 		}
 		for _, v := range values {

@@ -25,13 +25,14 @@ const (
 
 	ReasonUnavailable Reason = "unavailable" // never stored: the event stream is full or not reachable
 	ReasonRate        Reason = "rate"        // its owner calls too often, or has too many delayed events
+	ReasonCancelled   Reason = "cancelled"   // somebody cancelled it
 )
 
 // Reasons lists every reason.
 var Reasons = [...]Reason{
 	ReasonException, ReasonCPU, ReasonMemory, ReasonTimeout, ReasonNoWorker, ReasonNoHandler,
 	ReasonMalformed, ReasonExpired, ReasonCrash, ReasonTooLarge, ReasonUnavailable,
-	ReasonRate,
+	ReasonRate, ReasonCancelled,
 }
 
 // ParseReason is the inverse of string(r).
@@ -61,6 +62,8 @@ func (r Reason) Status() int {
 		return 400
 	case ReasonExpired, ReasonCrash, ReasonUnavailable:
 		return 503
+	case ReasonCancelled:
+		return 499 // as gRPC's CANCELLED: net/http has no name for it
 	}
 	return 500
 }
@@ -94,6 +97,12 @@ type Failure struct {
 func Fail(r Reason, format string, args ...any) *Failure {
 	return NewFailure(r, fmt.Sprintf(format, args...), "")
 }
+
+// Cancelled makes the Failure of an event that somebody cancelled.
+func Cancelled() *Failure { return Fail(ReasonCancelled, CancelledText) }
+
+// CancelledText says to the author of a handler, and to who waits for the event, that it was cancelled.
+const CancelledText = "the event was cancelled"
 
 // NewFailure makes a Failure from any text. It replaces invalid UTF-8 and cuts text that is too long.
 func NewFailure(r Reason, message, stack string) *Failure {

@@ -96,7 +96,7 @@ func FuzzParseCall(f *testing.F) {
 		if err == nil && s.Call(k, owner, worker) != subject {
 			t.Fatal(subject)
 		}
-		if owner, ok := s.ParseParked(subject); ok && !ValidName(owner) {
+		if owner, _, _, ok := s.ParseParked(subject); ok && !ValidName(owner) {
 			t.Fatal(subject)
 		}
 	})

@@ -69,6 +69,22 @@ func serverHonoured(name string) bool {
 	return hasPrefixFold(name, "Nats-") || strings.EqualFold(name, "Status") || strings.EqualFold(name, "Description")
 }
 
+// OfFleet reports whether a header of an event has a meaning for the fleet or for NATS, in any case. All others are
+// texts for the handler, or the trace context and the type of the body.
+func OfFleet(name string) bool {
+	return steersEvents(name) || hasPrefixFold(name, "Body-") ||
+		oneOfFold(name, HeaderAttempt, HeaderDuration, HeaderError)
+}
+
+// gatewayHeaders are headers of a request that a client cannot set, by their canonical names.
+var gatewayHeaders = map[string]bool{
+	HeaderEventID: true, "X-Forwarded-For": true, "X-Forwarded-Host": true, "X-Forwarded-Proto": true,
+	"X-Forwarded-Prefix": true, "X-Real-Ip": true, "Cf-Connecting-Ip": true, "Forwarded": true,
+}
+
+// OfGateway reports whether a header of an HTTP request is one that the gateway sets, and no client. name is canonical.
+func OfGateway(name string) bool { return gatewayHeaders[name] }
+
 // WithoutSteering is h without the headers that have a meaning for NATS servers or clients. Handlers never see those.
 func (h Header) WithoutSteering() Header {
 	rest := make(Header, len(h))
@@ -191,4 +207,15 @@ func ParseBlock(block []byte) Header {
 		}
 	}
 	return h
+}
+
+// isToken reports whether s is a token (RFC 9110 §5.6.2).
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
 }

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// LogLevels are the levels of LogLine, the lowest first.
+var LogLevels = []string{"debug", "info", "warn", "error"}
+
 // LogLine is one line of a worker's output, as it is published on the subject of the worker's log
 // (docs/reference/wire.md).
 type LogLine struct {
@@ -14,7 +17,7 @@ type LogLine struct {
 	Version string    `json:"version"`
 	EventID string    `json:"eventId,omitempty"` // "" = not of an event
 	Attempt int       `json:"attempt,omitempty"`
-	Level   string    `json:"level"` // debug, info, warn, error
+	Level   string    `json:"level"` // one of LogLevels
 	Text    string    `json:"text"`
 	Stack   string    `json:"stack,omitempty"`
 	// TraceID and SpanID are the span of the attempt, in hexadecimal; "" = none is kept of it.

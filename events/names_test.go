@@ -49,7 +49,7 @@ func TestSubjects(t *testing.T) {
 	require.Equal(t, "pinwheel.events.*.*.*", s.AllEvents())
 	require.Equal(t, "pinwheel.events.{{partition(16,2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}", s.Stored())
 	require.Equal(t, "pinwheel.events.7.>", s.Lane(7))
-	require.Equal(t, "pinwheel.events.7.*.acme.*", s.LaneOwner(7, "acme"))
+	require.Equal(t, "pinwheel.events.7.*.acme.>", s.LaneOwner(7, "acme"))
 	require.Equal(t, "pinwheel.pin", s.Anchor())
 	require.Equal(t, "pinwheel.events.>", s.AllStored())
 	require.Equal(t, "pinwheel.call.fetch.acme.hello", s.Call(Fetch, "acme", "hello"))
@@ -62,12 +62,17 @@ func TestSubjects(t *testing.T) {
 	e := &Event{Kind: Task, Owner: "acme", Worker: "hello", Origin: Origin{Stream: "S", Seq: 9}}
 	require.Equal(t, "pinwheel.dead.acme.hello.task.cpu.S.9", s.Dead(e, ReasonCPU))
 	require.Equal(t, "pinwheel.parked.acme.task.hello", s.Parked(e))
-	owner, ok := s.ParseParked(s.Parked(e))
+	require.Equal(t, "pinwheel.parked.acme.task.hello.held", Held(s.Parked(e)))
+	owner, worker, isHeld, ok := s.ParseParked(Held(s.Parked(e)))
+	require.Equal(t, []any{"acme", "hello", true, true}, []any{owner, worker, isHeld, ok})
+	owner, worker, isHeld, ok = s.ParseParked(s.Parked(e))
 	require.True(t, ok)
+	require.False(t, isHeld)
 	require.Equal(t, "acme", owner)
+	require.Equal(t, "hello", worker)
 	for _, bad := range []string{"pinwheel.parked.acme", s.ParkedAnchor(), "pinwheel.parked.a*b.x", "other.parked.acme.x",
 		""} {
-		_, ok := s.ParseParked(bad)
+		_, _, _, ok := s.ParseParked(bad)
 		require.False(t, ok, bad)
 	}
 	require.Equal(t, "pinwheel.dead.~.~.unknown.malformed.S.9", s.Dead(&Event{Owner: "a.b", Worker: "*", Origin: e.Origin},

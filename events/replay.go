@@ -95,7 +95,7 @@ func (t Target) String() string {
 // Replay makes the message of the event that runs d again: its subject and headers. The message body is
 // DeadLetter.Body. It runs the same worker in the version that the event asked for, unless to says otherwise. The
 // caller sets a message id of its own. The deadline and the delay are left out, because they are in the past or soon
-// will be.
+// will be. A message of a source stays one, unless it was imported or runs in another worker.
 func (d *DeadLetter) Replay(s Subjects, to Target) (subject string, h Header, err error) {
 	kind, err := ParseKind(d.Kind)
 	if err == nil {
@@ -128,6 +128,9 @@ func (d *DeadLetter) Replay(s Subjects, to Target) (subject string, h Header, er
 	h.Set(HeaderReplays, strconv.Itoa(d.Replays+1))
 	if err := h.CheckWritable(); err != nil {
 		return "", nil, fmt.Errorf("dead letter %d cannot be replayed: %w; an edit can remove or replace headers", d.Seq, err)
+	}
+	if worker == d.Worker && d.Imported.IsZero() && s.Sourced(d.Subject) {
+		return s.Source(d.Owner, worker), h, nil
 	}
 	return s.Event(kind, d.Owner, worker), h, nil
 }

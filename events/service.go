@@ -46,7 +46,10 @@ type ServiceCall struct {
 func (t *ServiceTree) Begin(from *ServiceCall, caller string, to ServiceTarget, method string) (*ServiceCall, error) {
 	c := &ServiceCall{Entrypoint: to.Entrypoint, Method: method, tree: t}
 	if from != nil {
-		c.callers, c.tree = from.callers, from.tree
+		c.callers = from.callers
+		if from.tree != nil { // otherwise from was made in another process, which counts its calls too
+			c.tree = from.tree
+		}
 	}
 	c.callers = append(slices.Clip(c.callers), caller)
 	if len(c.callers) > MaxServiceDepth {

@@ -49,16 +49,17 @@ func fnv1a(name string) uint32 {
 func (s Subjects) Lane(lane int) string { return string(s) + ".events." + strconv.Itoa(lane) + ".>" }
 
 // StoredOwner is the filter for the events of an owner in all lanes.
-func (s Subjects) StoredOwner(owner string) string { return string(s) + ".events.*.*." + owner + ".*" }
+func (s Subjects) StoredOwner(owner string) string { return string(s) + ".events.*.*." + owner + ".>" }
 
 // LaneOwner is the filter for the events of an owner in a lane.
 func (s Subjects) LaneOwner(lane int, owner string) string {
-	return string(s) + ".events." + strconv.Itoa(lane) + ".*." + owner + ".*"
+	return string(s) + ".events." + strconv.Itoa(lane) + ".*." + owner + ".>"
 }
 
-// StoredFor is the filter for the stored events of a worker.
-func (s Subjects) StoredFor(owner, worker string) string {
-	return string(s) + ".events.*.*." + owner + "." + worker
+// StoredFor are the filters for the stored events of a worker: those of publishers, and those of its sources.
+func (s Subjects) StoredFor(owner, worker string) []string {
+	own := string(s) + ".events.*.*." + owner + "." + worker
+	return []string{own, own + sourceSuffix}
 }
 
 // Anchor is the subject of the message that keeps the event stream from being empty. A WorkQueue stream that becomes
@@ -200,6 +201,19 @@ func (s Subjects) DeadFilter(owner, worker, kind string, r Reason) string {
 // DeadOwner is the filter for the dead letters of an owner.
 func (s Subjects) DeadOwner(owner string) string { return string(s) + ".dead." + owner + ".>" }
 
+// Runs is where the record of an attempt is stored: <prefix>.runs.<owner>.<worker>.<version>.<outcome>.<event>. Version
+// is the number of the version, and event a hash of the event's id. It is also the filter for such records. An empty
+// string stands for any.
+func (s Subjects) Runs(owner, worker, version, outcome, event string) string {
+	parts := []string{string(s), "runs", owner, worker, version, outcome, event}
+	for i, p := range parts {
+		if p == "" {
+			parts[i] = "*"
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
 // AllParked is the filter of the parked stream.
 func (s Subjects) AllParked() string { return string(s) + ".parked.>" }
 
@@ -212,16 +226,24 @@ func (s Subjects) Parked(e *Event) string {
 // ParkedOwner is the filter for the parked events of an owner.
 func (s Subjects) ParkedOwner(owner string) string { return s.parkedOwner(owner) + ">" }
 
-// ParkedFor is the filter for the parked events of a worker.
+// Held is where an event waits while its worker is paused, for the subject at which it is parked:
+// <prefix>.parked.<owner>.<kind>.<worker>.held. Events of the owner's other workers do not wait behind it there.
+func Held(parked string) string { return parked + held }
+
+const held = ".held"
+
+// ParkedFor is the filter for the parked events of a worker but those that are held; "*" is any worker.
 func (s Subjects) ParkedFor(owner, worker string) string {
 	return s.parkedOwner(owner) + "*." + worker
 }
 
-// ParseParked returns the owner in a subject made by Parked.
-func (s Subjects) ParseParked(subject string) (owner string, ok bool) {
+// ParseParked returns the owner and the worker in a subject made by Parked or Held.
+func (s Subjects) ParseParked(subject string) (owner, worker string, isHeld, ok bool) {
 	rest, found := strings.CutPrefix(subject, string(s)+".parked.")
-	owner, _, more := strings.Cut(rest, ".")
-	return owner, found && more && ValidName(owner)
+	owner, rest, more := strings.Cut(rest, ".")
+	_, worker, _ = strings.Cut(rest, ".")
+	worker, isHeld = strings.CutSuffix(worker, held)
+	return owner, worker, isHeld, found && more && ValidName(owner)
 }
 
 // ParkedAnchor is the subject of the message that keeps that stream from being empty. It belongs to no owner.
@@ -242,6 +264,9 @@ func (s Subjects) ParseStored(subject string) (lane int, kind, owner, worker str
 		return 0, "", "", "", false
 	}
 	laneToken, rest, _ := strings.Cut(rest, ".")
+	if s.Sourced(subject) {
+		rest = strings.TrimSuffix(rest, sourceSuffix)
+	}
 	kind, owner, worker, ok = threeTokens(rest)
 	lane, err := strconv.Atoi(laneToken)
 	if err != nil || lane < 0 || lane >= Lanes {
@@ -305,6 +330,7 @@ const (
 	StreamDead      = "PINWHEEL_DEAD"      // dead letters
 	StreamParked    = "PINWHEEL_PARKED"    // events of owners that have too many queued
 	StreamSchedules = "PINWHEEL_SCHEDULES" // what is to run later; only the fleet may publish there
+	StreamRuns      = "PINWHEEL_RUNS"      // records of ended attempts; only the fleet may publish there
 	BucketAttempts  = "PINWHEEL_ATTEMPTS"  // records of runs, claims and ends of replays
 )
 

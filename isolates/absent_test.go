@@ -1,14 +1,11 @@
 package isolates
 
 import (
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
-	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
 const noEval = "a worker runs only the code of its bundle, and neither eval(text) nor new Function(text): import the code, use a closure, or compile templates and schemas before deploy"
@@ -16,7 +13,7 @@ const noEval = "a worker runs only the code of its bundle, and neither eval(text
 // absentNames are globals that other runtimes have and workers lack. Code that tests for them with typeof finds none,
 // and takes another way.
 var absentNames = []string{
-	"WebAssembly", "SharedArrayBuffer", "Atomics", "Buffer", "process", "require", "HTMLRewriter", "Worker",
+	"SharedArrayBuffer", "Atomics", "Buffer", "process", "require", "HTMLRewriter", "Worker",
 	"SharedWorker", "importScripts", "XMLHttpRequest", "FileReader", "localStorage", "sessionStorage", "indexedDB",
 	"document", "window", "global", "module", "exports",
 	"__dirname", "__filename", "Deno", "Bun", "Temporal",
@@ -43,12 +40,11 @@ func TestAbsentGlobalsAreExplained(t *testing.T) {
 	b := newBench(t)
 	b.cpu = ample
 	for code, want := range map[string]string{
-		`new WebAssembly.Memory({ initial: 1 })`: "ReferenceError: WebAssembly is not defined (a worker has none, since nothing bounds the memory that its modules take)",
-		`process.env.HOME`:                       "ReferenceError: process is not defined (a worker has it if its manifest says \"node\": true; variables come as env, the second argument of a handler)",
-		`new HTMLRewriter()`:                     "ReferenceError: HTMLRewriter is not defined (a worker has none; an npm package that parses HTML in JavaScript does its work)",
-		`eval("1")`:                              "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
-		`new Function("1")`:                      "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
-		`nonesuch()`:                             "ReferenceError: nonesuch is not defined",
+		`process.env.HOME`:   "ReferenceError: process is not defined (a worker has it if its manifest says \"node\": true; variables come as env, the second argument of a handler)",
+		`new HTMLRewriter()`: "ReferenceError: HTMLRewriter is not defined (a worker has none; an npm package that parses HTML in JavaScript does its work)",
+		`eval("1")`:          "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
+		`new Function("1")`:  "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
+		`nonesuch()`:         "ReferenceError: nonesuch is not defined",
 	} {
 		for _, source := range []string{`export default { task() { ` + code + ` } }`,
 			code + `; export default { task() {} }`} {
@@ -57,31 +53,5 @@ func TestAbsentGlobalsAreExplained(t *testing.T) {
 			require.Equal(t, events.ReasonException, f.Reason)
 			require.Equal(t, want, f.Message, source)
 		}
-	}
-	require.Equal(t, []any{"undefined", false, "WebAssembly is not defined"}, b.task(`export default { task() {
-		try { WebAssembly.validate(new Uint8Array()) } catch (e) { return [typeof WebAssembly, "WebAssembly" in globalThis, e.message] }
-	} }`, "1")["data"])
-}
-
-// A library that waits for its WebAssembly, and hides why there is none, ends in a failure that says it.
-func TestWaitingForWebAssembly(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.cpu = ample
-	const why = "; the code uses WebAssembly, which a worker does not have, and may wait for a module of it"
-	const lib = `let ready; const loaded = new Promise((done) => { ready = done });
-		(async () => { await WebAssembly.instantiate(new Uint8Array(8)); ready() })().catch(() => {});`
-	for code, want := range map[string]string{
-		lib + `export default { task: () => loaded }`:                                                       "the handler can never finish: nothing it waits for is pending" + why,
-		lib + `await loaded; export default { task() {} }`:                                                  "a top-level await of the module can never finish: nothing it waits for is pending" + why,
-		lib + `export default { task: () => new Promise((done) => setInterval(() => globalThis.lib, 20)) }`: why,
-		`export default { task: () => new Promise(() => {}) }`:                                              "the handler can never finish: nothing it waits for is pending",
-	} {
-		w := worker("w", code)
-		w.Limits.Wall = workers.Millis(200 * time.Millisecond)
-		f := b.run(w, task("1")).end.Failure
-		require.NotNil(t, f)
-		require.Equal(t, events.ReasonTimeout, f.Reason)
-		require.True(t, strings.HasSuffix(f.Message, want), f.Message)
 	}
 }

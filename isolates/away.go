@@ -72,7 +72,7 @@ func (p *Pool) sendAway(t *thread, w *watch, turn uint64) {
 	w.mu.Unlock()
 	_ = unix.Setpriority(unix.PRIO_PROCESS, tid, niceOf(backgroundNice)) // never reset: the OS thread ends with its turn
 	p.away.list = append(p.away.list, awayTurn{w, t, r})
-	p.metrics.yielded.Inc()
+	p.done.yielded.Add(1)
 	p.source.Away(r.attempt, true)
 	p.startThread(t)
 }

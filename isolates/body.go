@@ -16,8 +16,8 @@ import (
 // wholeBody is the largest body, in bytes, that is sent in one message with its head. The body must be ready at once.
 const wholeBody = 512 << 10
 
-// firstCredit is how many bytes of a body may be produced before its first chunk is published.
-const firstCredit = 1 << 20
+// FirstCredit is how many bytes of a body may be produced before its first chunk is published.
+const FirstCredit = 1 << 20
 
 // body is the body of a reply that a run produces in chunks. It is kept here until the end of the turn in which it
 // began. Then it goes to a Stream.
@@ -79,6 +79,10 @@ func (r *run) beginBody(t *thread, head *events.Reply, now time.Time) {
 	if r.replied {
 		return
 	}
+	if r.cancelled.Load() {
+		t.end(r, lifecycle.End{})
+		return
+	}
 	r.replied = true
 	head.Duration = now.Sub(r.start)
 	r.body = &body{head: head}
@@ -110,7 +114,7 @@ func (r *run) addToBody(p *Pool, c events.Chunk) {
 	}
 	if f := c.Failure; f != nil && !b.left {
 		r.end.Broken = f
-		p.metrics.broken.WithLabelValues(string(f.Reason)).Inc()
+		p.done.broken.inc(string(f.Reason))
 		r.logFailure(p.host, "the body of the response broke off", f)
 	}
 	b.take(c)
@@ -222,6 +226,76 @@ func (r *run) listenForHalt(t *thread) {
 				r.Later(func() { t.stop(r, events.ReasonTimeout, "it was told to end") })
 			})
 		}
+	}
+}
+
+// cancelGrace is how long a run may go on after its handler was told that somebody cancels the event.
+const cancelGrace = 250 * time.Millisecond
+
+// Cancel ends the run of an event, if this pool has one that is of this event only: its handler gets a signal, and a
+// moment. Code that runs without a pause gets no signal: it is ended after that moment. Any goroutine may call it.
+func (p *Pool) Cancel(e *lifecycle.Delivery) {
+	for i := range p.threads {
+		t := p.threads[i].Load()
+		t.watch.cancel(e, time.Now().Add(cancelGrace))
+		t.post(func(t *thread) { cancelOn(e, t) })
+	}
+}
+
+// cancelOn ends a thread's run of an event.
+func cancelOn(e *lifecycle.Delivery, t *thread) {
+	for i, a := range t.waiting {
+		if a.Event == e && len(a.Batch) < 2 {
+			t.waiting = slices.Delete(t.waiting, i, i+1)
+			t.out.reports = append(t.out.reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{
+				Failure: events.Cancelled()}})
+			return
+		}
+	}
+	for r := range t.running {
+		if r.cancels(e) {
+			r.Later(func() { r.cancel(t) })
+			return
+		}
+	}
+}
+
+// cancels reports whether r is of that event only.
+func (r *run) cancels(e *lifecycle.Delivery) bool {
+	return r.attempt.Event == e && e != nil && len(r.attempt.Batch) < 2 && !r.betweenEvents
+}
+
+// cancel gives the handler its signal, and then a moment.
+func (r *run) cancel(t *thread) {
+	if r.over || r.signalled {
+		return
+	}
+	r.cancelled.Store(true)
+	r.signalled = true
+	if end := time.Now().Add(cancelGrace); end.Before(r.wall) {
+		r.wall = end
+		if r.deadline != nil {
+			t.timers.Clear(r.deadline)
+			r.deadline = t.timers.Set(r.wall, r, noTimer)
+		}
+	}
+	if r.begun {
+		t.call.Reset(js.OpCancel).Number(float64(r.id)).String(events.CancelledText)
+		t.turn(r, t.call.Bytes(), nil)
+	}
+}
+
+// cancel ends the turn that a run of the event is in, if it is in one, at a moment at the latest. Any goroutine may
+// call it.
+func (w *watch) cancel(e *lifecycle.Delivery, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isolate == nil || w.run == nil || !w.run.cancels(e) || w.run.cancelled.Load() {
+		return
+	}
+	w.run.cancelled.Store(true)
+	if at.Before(w.deadline) {
+		w.deadline = at
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -170,8 +169,8 @@ func TestBodiesThatBreakOff(t *testing.T) {
 			require.Nil(t, o.end.Failure, "the reply stands")
 			require.NotNil(t, o.end.Broken)
 			require.Equal(t, failure.Error(), o.end.Broken.Error())
-			require.EqualValues(t, 1, testutil.ToFloat64(b.pool.metrics.broken.WithLabelValues(string(failure.Reason))))
-			require.Zero(t, testutil.ToFloat64(b.pool.metrics.waitUntilCut))
+			require.EqualValues(t, 1, b.pool.Stats().Done.Broken[string(failure.Reason)])
+			require.Zero(t, b.pool.done.waitUntilCut.Load())
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			last := b.logs[len(b.logs)-1]

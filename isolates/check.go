@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
@@ -19,7 +17,7 @@ type Checker struct {
 	alone
 	pool *Pool
 	host Host
-	of   func(owner string) workers.Compilers
+	of   func(owner string) workers.Policy
 	mu   sync.Mutex
 	next []*lifecycle.Attempt
 	ends map[*lifecycle.Attempt]chan *lifecycle.End
@@ -30,18 +28,19 @@ type CheckConfig struct {
 	AllowAddresses []netip.Prefix    // Config.AllowAddresses of that pool
 	AllowHosts     []string          // Config.AllowHosts of that pool
 	Compilers      workers.Compilers // Config.Compilers of that pool
-	// CompilersOf returns those of an owner. It is called for each module. nil = every owner has Compilers.
-	CompilersOf func(owner string) workers.Compilers
+	// PolicyOf returns that of an owner, of which a check uses the compilers and WASM. It is called for each module.
+	// nil = every owner has Compilers, and WASM.
+	PolicyOf func(owner string) workers.Policy
 }
 
 // OpenChecker starts a checker.
 func OpenChecker(host Host, like CheckConfig) (*Checker, error) {
-	c := &Checker{host: host, of: like.CompilersOf, ends: map[*lifecycle.Attempt]chan *lifecycle.End{}}
+	c := &Checker{host: host, of: like.PolicyOf, ends: map[*lifecycle.Attempt]chan *lifecycle.End{}}
 	cfg := DefaultConfig(1)
 	cfg.ContextMaxReuses, cfg.ContextKeepMB, cfg.SpareIsolates = 1, 0, 0
 	cfg.AllowAddresses, cfg.AllowHosts, cfg.Compilers = like.AllowAddresses, like.AllowHosts, like.Compilers
 	var err error
-	if c.pool, err = New(cfg, c, host, prometheus.NewRegistry()); err != nil {
+	if c.pool, err = New(cfg, c, host); err != nil {
 		return nil, err
 	}
 	c.pool.checks = true
@@ -60,9 +59,12 @@ func (c *Checker) LostThread() bool {
 // handler, Task is among the kinds only if it has a task handler too. The error is an *events.Failure when the module
 // does not load or has no handler.
 func (c *Checker) Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error) {
+	policy := workers.Policy{WASM: true}
 	if c.of != nil {
-		c.pool.SetPolicy(w.Owner, workers.Policy{Compilers: c.of(w.Owner)})
+		of := c.of(w.Owner)
+		policy = workers.Policy{Compilers: of.Compilers, WASM: of.WASM}
 	}
+	c.pool.SetPolicy(w.Owner, policy)
 	a := &lifecycle.Attempt{Worker: w, Number: 1}
 	end := make(chan *lifecycle.End, 1)
 	c.mu.Lock()

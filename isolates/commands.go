@@ -106,7 +106,7 @@ func (t *thread) applyToRun(r *run, op int, in *v8x.Commands, now time.Time) {
 		r.end.NoRetry = true
 	case js.CmdWaitFailed:
 		message, stack := in.Clip(maxText), in.Clip(maxText)
-		t.pool.metrics.waitUntilFailed.Inc()
+		t.pool.done.waitUntilFailed.Add(1)
 		r.log("error", "waitUntil: "+message, r.logStack(stack))
 		if r.attempt.Batch != nil && r.failure == nil { // a batch fails with it
 			r.failure = events.NewFailure(events.ReasonException, "waitUntil: "+message, r.author(stack))
@@ -179,6 +179,10 @@ func (r *run) readBody(in *v8x.Commands, reply *events.Reply) {
 func (r *run) reply(reply *events.Reply, drained bool, now time.Time) {
 	t := r.thread
 	if r.replied {
+		return
+	}
+	if r.cancelled.Load() {
+		t.end(r, lifecycle.End{})
 		return
 	}
 	r.replied = true

@@ -96,8 +96,8 @@ func TestChecksHaveTheOwnersCompilers(t *testing.T) {
 		return
 	}
 	h := &lines{}
-	c, err := OpenChecker(h, CheckConfig{CompilersOf: func(owner string) workers.Compilers {
-		return map[string]workers.Compilers{"safe": workers.CompilersBaseline}[owner]
+	c, err := OpenChecker(h, CheckConfig{PolicyOf: func(owner string) workers.Policy {
+		return map[string]workers.Policy{"safe": baseline}[owner]
 	}})
 	require.NoError(t, err)
 	defer c.Close()

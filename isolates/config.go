@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"crypto/x509"
 	"fmt"
 	"net/netip"
 	"time"
@@ -8,51 +9,28 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
 	"github.com/pinwheel-run/pinwheel/isolates/bindings"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
+	"github.com/pinwheel-run/pinwheel/isolates/limits"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
 // Config configures a Pool. Take DefaultConfig and change the fields that differ.
 type Config struct {
-	// Threads is the number of pinned threads.
-	Threads int
-	// Background is the number of additional threads of a lower priority: threads Threads to Threads+Background-1.
-	// Their Source gives them events of owners that take more than their share.
-	Background int
-	// Slots is the number of events that one thread may have in progress. Most of them wait for I/O.
-	Slots int
-	// MaxIsolates is the number of isolates that the process may have. Its threads share them evenly, except that the
-	// background threads have an eighth.
-	MaxIsolates int
-	// HeapMB bounds the heaps and ArrayBuffers of all isolates together. Zero means as much as V8 can hold with that
-	// many threads.
-	HeapMB int
-	// OwnerMaxIsolates and OwnerHeapMB bound MaxIsolates and HeapMB for one owner. Zero means half.
-	OwnerMaxIsolates int
-	OwnerHeapMB      int
-	// ContextsPerIsolate is the largest number of contexts of one owner that share an isolate. Fewer do when they are
-	// not small (maxOthers).
-	ContextsPerIsolate int
-	// ContextMaxReuses is the number of events after which a context is checked. It is recreated if its isolate takes
-	// more than ContextKeepMB. So a worker's data cannot grow forever (docs/development/adr/0010).
-	ContextMaxReuses int
-	ContextKeepMB    int // 0 = the context is always recreated
-	// OldVersionIdle is how long the context of an older version stays without an event once a newer version has had
-	// one.
-	OldVersionIdle time.Duration
-	// SpareIsolates is the number of prewarmed isolates. They are ready for workers that have none, so that the first
-	// event does not wait. They are part of MaxIsolates, at most a quarter. 0 = none.
-	SpareIsolates int
-	// CodeCacheBytes is how much memory the process may use for compiled code of workers. It is kept so that later
-	// contexts need not compile it again. 0 = none.
-	CodeCacheBytes int
+	limits.Pool
 	// AllowAddresses are networks that fetch() may reach even if they are private, link-local or loopback.
 	AllowAddresses []netip.Prefix
 	// AllowHosts are host names that fetch() may connect to, whatever addresses they resolve to.
 	AllowHosts []string
-	// MaxReply is the largest number of bytes in the body of a reply. A longer body is not kept (events.Reply.Dropped).
-	// 0 = no bound.
-	MaxReply int
+	// RefuseAddress says which addresses handlers never reach, whatever is allowed: those of the fleet's NATS. It is
+	// called from any goroutine. nil = none.
+	RefuseAddress func(netip.AddrPort) bool
+	// Dial connects for the requests, sockets and WebSockets of an owner's handlers, in a process that cannot connect
+	// itself. The guard is behind it: AllowAddresses and AllowHosts mean nothing then. nil = this process connects.
+	Dial egress.Dial
+	// RootCAs are the authorities whose certificates handlers' requests accept; see egress.Authorities. nil = those of
+	// the system, whose files are read when they are first needed.
+	RootCAs *x509.CertPool
 	// Held is called when the number of bytes that Go holds for events has changed by much. bytes is the number now. It
 	// is called from any goroutine. nil = no calls.
 	Held func(bytes int64)
@@ -69,10 +47,6 @@ type Config struct {
 	Files bindings.Files
 	// Services answer requests and calls to the service bindings of workers. nil = they fail.
 	Services bindings.Services
-	// Compilers are those that V8 has in this process. All pools and Checkers of a process have the same. "" = full.
-	Compilers workers.Compilers
-	// MaxParked is how many threads V8 may lose by fatal errors before Healthy returns an error.
-	MaxParked int
 }
 
 // Bounds that are not worth a setting.
@@ -85,11 +59,11 @@ const (
 
 // DefaultConfig is the configuration of a process without settings.
 func DefaultConfig(threads int) Config {
-	return Config{
+	return Config{Pool: limits.Pool{
 		Threads: threads, Slots: 64, MaxIsolates: 500, ContextsPerIsolate: 64, ContextMaxReuses: 1000, ContextKeepMB: 32,
 		MaxParked:      4,
 		OldVersionIdle: time.Minute, SpareIsolates: 2, CodeCacheBytes: 64 << 20,
-	}
+	}}
 }
 
 // OrDefault fills the fields that are zero and whose default depends on other fields.

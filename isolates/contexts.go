@@ -87,6 +87,9 @@ func endContexts(p *Pool, owner, name, why string, ends func(*jsContext) bool) {
 	}
 }
 
+// Persistent returns how many persistent contexts there are. They end with the pool. Any goroutine may call it.
+func (p *Pool) Persistent() int { return p.affinity.Len() }
+
 // leaveTenant closes the contexts that an owner has in isolates of a tenant to which it no longer belongs. Those
 // in which something runs end after it: no further event finds them.
 func (p *Pool) leaveTenant(owner, tenant string) {

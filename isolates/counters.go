@@ -36,6 +36,10 @@ var counterReasons = func() (list [len(events.Reasons) + 10]string) {
 	return list
 }()
 
+// KnownReason reports whether the discards, kills and broken bodies of Stats may have that reason: they are labels of
+// metrics.
+func KnownReason(reason string) bool { return slices.Contains(counterReasons[:], reason) }
+
 // reasonCounts counts by reason. Its zero value is ready.
 type reasonCounts [len(counterReasons)]atomic.Uint64
 

@@ -95,5 +95,5 @@ func firstGrant(e *lifecycle.Delivery) float64 {
 	if e.Requester == nil {
 		return 0
 	}
-	return float64(min(e.Requester.Credit, firstCredit))
+	return float64(min(e.Requester.Credit, FirstCredit))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -23,7 +22,11 @@ func (t *thread) end(r *run, e lifecycle.End) {
 		t.persistents.invalidate(r.context, cmp.Or(discardReason(r, &e), discardReuses))
 		return
 	}
-	r.logFailure(t.pool.host, "failed", e.Failure)
+	if r.cancelled.Load() && !r.replied && !e.Interrupted {
+		e.Failure = events.Cancelled()
+	} else {
+		r.logFailure(t.pool.host, "failed", e.Failure)
+	}
 	if r.body.waits() {
 		r.endBody(t.pool, e)
 	}
@@ -111,7 +114,7 @@ func (t *thread) stop(r *run, reason events.Reason, message string) {
 	}
 	if !r.body.waits() || r.body.left { // otherwise its body breaks off, and end says so
 		r.log("warn", fmt.Sprintf("waitUntil was cut short: %s: %s", reason, message), "")
-		t.pool.metrics.waitUntilCut.Inc()
+		t.pool.done.waitUntilCut.Add(1)
 	}
 	r.failure = events.NewFailure(reason, message, "") // do not use the context again
 	t.end(r, lifecycle.End{})
@@ -119,16 +122,7 @@ func (t *thread) stop(r *run, reason events.Reason, message string) {
 
 // timeout ends a run whose wall-clock limit passed while it waited.
 func (r *run) timeout() {
-	r.thread.stop(r, events.ReasonTimeout, r.wallFailure().Message+r.missing())
-}
-
-// missing is what code that waits may wait for in vain. Libraries hide the error of a module of WebAssembly that does
-// not load, and go on waiting for it.
-func (r *run) missing() string {
-	if !strings.Contains(r.attempt.Worker.Code, "WebAssembly") {
-		return ""
-	}
-	return "; the code uses WebAssembly, which a worker does not have, and may wait for a module of it"
+	r.thread.stop(r, events.ReasonTimeout, r.wallFailure().Message)
 }
 
 // cut ends a run that the watchdog terminated, and closes its context. Other runs in it are interrupted. Those in other

@@ -1,9 +1,11 @@
 package isolates
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +39,33 @@ func TestEndlessLoops(t *testing.T) {
 			b := newBench(t)
 			for i := share; i < len(chosen); i += shares {
 				b.endless(t, chosen[i])
+			}
+			require.Zero(t, b.pool.losses.parked.Load())
+		})
+	}
+}
+
+// Loops of WebAssembly end by the CPU limit too.
+func TestEndlessModules(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64N(1e9)
+	t.Logf("seed %d", seed)
+	count := 6
+	if wholeSuite {
+		count = 300
+	}
+	chosen := endless.Modules(seed, count)
+	shares := runtime.GOMAXPROCS(0)
+	for share := range shares {
+		t.Run(strconv.Itoa(share), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.pool.SetPolicy("acme", withWASM)
+			for i := share; i < len(chosen); i += shares {
+				m := chosen[i]
+				code := "const m = new WebAssembly.Module(new Uint8Array(" + strings.ReplaceAll(fmt.Sprintf("%d", m.Bytes), " ", ",") +
+					")); " + endless.Hot
+				b.endless(t, endless.Shape{Body: m.Name, Loop: "WebAssembly", Code: code})
 			}
 			require.Zero(t, b.pool.losses.parked.Load())
 		})

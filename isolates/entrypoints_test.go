@@ -42,7 +42,7 @@ func TestImportsOfTheRuntimesModuleThatFail(t *testing.T) {
 	b := newBench(t)
 	for code, want := range map[string]string{
 		`import { nonesuch } from "cloudflare:workers"; export default {}`: `The requested module 'cloudflare:workers' does not provide an export named 'nonesuch'`,
-		`import "cloudflare:sockets"; export default {}`:                   `cannot import "cloudflare:sockets": imports are bundled at deploy`,
+		`import "cloudflare:email"; export default {}`:                     `cannot import "cloudflare:email": imports are bundled at deploy`,
 		`import "cloudflare:workers\0"; export default {}`:                 `cannot import "cloudflare:workers`,
 	} {
 		f := b.run(worker("w", code), task("null")).end.Failure

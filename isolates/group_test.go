@@ -158,20 +158,25 @@ func TestGroupsFollowPolicies(t *testing.T) {
 	for range 1000 {
 		owner := fmt.Sprint("o", random.IntN(6))
 		p := workers.Policy{Group: []string{"", "g", "h"}[random.IntN(3)], MaxIsolates: random.IntN(4),
-			Compilers: []workers.Compilers{"", workers.CompilersFull, workers.CompilersBaseline}[random.IntN(3)]}
+			Compilers: []workers.Compilers{"", workers.CompilersFull, workers.CompilersBaseline}[random.IntN(3)],
+			Cell:      []workers.Cell{"", workers.CellShared, "guests"}[random.IntN(3)]}
 		b.pool.SetPolicy(owner, p)
 		now[owner] = p
 		for owner, p := range now {
 			most, tenant := p.MaxIsolates, owner
 			if p.Group != "" {
 				tenant = "@" + p.Group
+				if p.Cell == "guests" {
+					tenant += "/guests"
+				}
 			}
 			if p.Compilers == workers.CompilersBaseline {
 				tenant += ":baseline"
 			}
 			if p.Group != "" {
 				for _, other := range now {
-					if other.Group == p.Group && other.Compilers.OrDefault() == p.Compilers.OrDefault() {
+					if other.Group == p.Group && other.Cell.OrOf("") == p.Cell.OrOf("") &&
+						other.Compilers.OrDefault() == p.Compilers.OrDefault() {
 						most = max(most, other.MaxIsolates)
 					}
 				}

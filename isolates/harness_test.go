@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -82,7 +81,7 @@ type outcome struct {
 // the pool by then.
 func newPool(t testing.TB, cfg Config, source Source, host Host) *Pool {
 	t.Helper()
-	p, err := New(cfg, source, host, prometheus.NewRegistry())
+	p, err := New(cfg, source, host)
 	require.NoError(t, err)
 	p.losses.runaways.nice, p.load.wall, p.losses.lostAfter = 0, patience, overstaysAfter
 	return p

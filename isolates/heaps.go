@@ -113,6 +113,11 @@ func (h *heaps) newContext(iso *isolate, w *workers.Worker) (*jsContext, error) 
 	h.counters.measureBefore(jc)
 	if jc.v8, err = iso.v8.NewContext(ask.Answers(func(stack string) string {
 		return h.pool.stacks.Author(w, stack)
+	}, ask.Wasm{
+		Admit:  func(code []byte) ([]byte, error) { return h.pool.wasm.Admit(iso.tenant, code) },
+		Decode: func(hash []byte) error { return h.pool.wasm.Decode(iso.tenant, hash) },
+		Tag:    func(parameters string) error { return h.pool.wasm.Tag(iso.tenant, parameters) },
+		Import: w.Module,
 	})); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/prewarm"
 	"github.com/pinwheel-run/pinwheel/isolates/stacks"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
+	"github.com/pinwheel-run/pinwheel/isolates/wasmgate"
 )
 
 // poolHeaps is what the heaps of all threads share: what they may have, what they take, and the isolates that no thread
@@ -28,6 +29,7 @@ type poolHeaps struct {
 	checks    bool // the pool belongs to a Checker
 	policies  owners.Policies
 	stacks    stacks.Maps
+	wasm      *wasmgate.Gate
 	prewarmed *prewarm.Set
 	memory    poolMemory
 	shared    sharedPool
@@ -42,6 +44,7 @@ type poolHeaps struct {
 func (p *poolHeaps) open(cfg Config, wake func(thread int)) {
 	p.cfg, p.wake = cfg, wake
 	p.prewarmed = prewarm.New(cfg.prewarmed())
+	p.wasm = wasmgate.New(cfg.Compilers != workers.CompilersBaseline && cfg.Compilers != workers.CompilersNone)
 	p.memory.charges = charges.For(cfg.HeapMB)
 	p.holdings.OnChange(cfg.Held)
 	p.counters = make([]atomic.Pointer[counters], cfg.Threads+cfg.Background)

@@ -177,6 +177,7 @@ func (a arena) suffer(s *script) (r ordeal, err error) {
 	for i := range list {
 		list[i] = s.worker()
 		list[i].Name = fmt.Sprint("w", i)
+		a.pool.SetPolicy(list[i].Owner, workers.Policy{WASM: strings.HasPrefix(s.name, "wasm/")})
 	}
 	if r.Limit = hostileCPU; s.load {
 		r.Limit = loadCPU

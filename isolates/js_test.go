@@ -28,8 +28,9 @@ func TestJS(t *testing.T) {
 			script, err := os.ReadFile(path)
 			require.NoError(t, err)
 			b := newBench(t)
+			b.pool.SetPolicy("acme", workers.Policy{WASM: strings.Contains(path, "wasm/") || strings.Contains(path, "globals/")})
 			w := worker("js", string(assert)+"\n"+string(script))
-			w.Limits = workers.Limits{CPU: workers.Millis(20 * time.Second), Wall: workers.Millis(patience)}
+			w.Limits = workers.Limits{CPU: workers.Millis(time.Minute), Wall: workers.Millis(patience)}
 			o := b.run(w, task("{}"))
 			if f := o.end.Failure; f != nil {
 				t.Fatalf("%v\n%s\n%v", f, f.Stack, b.lines())

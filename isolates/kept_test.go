@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -100,7 +99,7 @@ func TestValuesPassWithoutJavaScript(t *testing.T) {
 					require.True(t, bytes.Equal(c.reply, body), "%d bytes", len(body))
 				}
 				require.True(t, bytes.Equal(c.stored, b.stored["kept/b"]))
-				require.EqualValues(t, c.moved, testutil.ToFloat64(b.pool.metrics.piped))
+				require.EqualValues(t, c.moved, b.pool.done.piped.Load())
 				b.holdsNothing()
 			}, loopback)
 		})

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,40 +12,27 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/stats"
 )
 
-// metrics of a Pool that have their own counters. Figures that Stats also has are collected from Stats.
-type metrics struct {
-	waitUntilFailed, waitUntilCut, offloaded, offloadCPU, yielded, piped prometheus.Counter
-
-	broken *prometheus.CounterVec // by reason
+// done counts what a Pool has done beside turns of JavaScript, as stats.Done has it. Any goroutine may use it.
+type done struct {
+	waitUntilFailed, waitUntilCut, yielded atomic.Uint64
+	offloaded, piped                       atomic.Uint64
+	offloadCPU                             atomic.Int64 // nanoseconds
+	broken                                 reasonCounts
 }
 
-func newMetrics(reg prometheus.Registerer, p *Pool) (*metrics, error) {
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_" + name, Help: help})
+func (d *done) stats() stats.Done {
+	s := stats.Done{
+		WaitUntilFailed: d.waitUntilFailed.Load(), WaitUntilCut: d.waitUntilCut.Load(),
+		Offloaded: d.offloaded.Load(), OffloadCPU: time.Duration(d.offloadCPU.Load()),
+		Yielded: d.yielded.Load(), Piped: d.piped.Load(),
+		Broken: map[string]uint64{},
 	}
-	m := &metrics{
-		waitUntilFailed: counter("wait_until_failures_total", "Promises passed to waitUntil that rejected."),
-		waitUntilCut:    counter("wait_until_cut_total", "Events whose waitUntil work was cut short by a limit."),
-		offloaded:       counter("offloaded_total", "Operations of events that ran outside the pinned threads: long ones of crypto.subtle, and compression."),
-		yielded:         counter("turns_yielded_total", "Turns of JavaScript that took long and left their thread to others that waited."),
-		piped:           counter("piped_bytes_total", "Bytes of bodies that went on without JavaScript, or that it got in one piece."),
-		offloadCPU:      counter("offload_cpu_seconds_total", "CPU time of those operations."),
-		broken: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "pinwheel_response_bodies_broken_total",
-			Help: "Responses whose body ended before it was complete, after their head was sent, by the reason of the failure. A requester that went away is none.",
-		}, []string{"reason"}),
-	}
-	for _, c := range []prometheus.Collector{m.waitUntilFailed, m.waitUntilCut, m.offloaded, m.offloadCPU, m.yielded,
-		m.piped, m.broken, collector{p}} {
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	d.broken.add(s.Broken)
+	return s
 }
 
-// collector gives a Pool's Stats to Prometheus.
-type collector struct{ pool *Pool }
+// Collector gives the Stats of one or more Pools to Prometheus.
+type Collector struct{ Stats func() Stats }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("pinwheel_"+name, help, labels, nil)
@@ -69,23 +57,31 @@ var (
 	descCode      = desc("code_cache_bytes", "Memory of compiled code of workers, kept for later contexts.")
 	descCodeHits  = desc("code_cache_hits_total", "Contexts that started from compiled code.")
 	descCodeBad   = desc("code_cache_rejected_total", "Times that V8 rejected compiled code.")
+	descFailed    = desc("wait_until_failures_total", "Promises passed to waitUntil that rejected.")
+	descCut       = desc("wait_until_cut_total", "Events whose waitUntil work was cut short by a limit.")
+	descOffloaded = desc("offloaded_total", "Operations of events that ran outside the pinned threads: long ones of crypto.subtle, and compression.")
+	descYielded   = desc("turns_yielded_total", "Turns of JavaScript that took long and left their thread to others that waited.")
+	descPiped     = desc("piped_bytes_total", "Bytes of bodies that went on without JavaScript, or that it got in one piece.")
+	descOffCPU    = desc("offload_cpu_seconds_total", "CPU time of those operations.")
+	descBroken    = desc("response_bodies_broken_total", "Responses whose body ended before it was complete, after their head was sent, by the reason of the failure. A requester that went away is none.", "reason")
 	descParked    = desc("threads_parked_total", "Threads lost to a fatal error in V8.")
 )
 
 // Describe implements prometheus.Collector.
-func (c collector) Describe(ch chan<- *prometheus.Desc) {
+func (c Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descIsolates, descMost, descContexts, descHeap, descCharged, descHeld, descHeapMax, descResets, descWarm, descCold,
 		descDiscards, descEvictions, descCollected, descKills,
 		descParked, descPrewarmed, descCode, descCodeHits, descCodeBad,
+		descFailed, descCut, descOffloaded, descOffCPU, descYielded, descPiped, descBroken,
 	} {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c collector) Collect(ch chan<- prometheus.Metric) {
-	s := c.pool.Stats()
+func (c Collector) Collect(ch chan<- prometheus.Metric) {
+	s := c.Stats()
 	gauge := func(d *prometheus.Desc, n float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, n, labels...)
 	}
@@ -98,9 +94,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descMost, float64(s.Total))
 	gauge(descContexts, float64(s.Contexts))
 	gauge(descHeap, float64(s.HeapBytes))
-	gauge(descCharged, float64(c.pool.charged()))
+	gauge(descCharged, float64(s.Charged))
 	gauge(descHeapMax, float64(s.HeapMax))
-	gauge(descHeld, float64(c.pool.holdings.Total()))
+	gauge(descHeld, float64(s.Held))
 	count(descResets, s.Resets)
 	count(descWarm, s.WarmHits)
 	count(descCold, s.ColdStarts)
@@ -112,6 +108,15 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descCode, float64(s.Code.Bytes))
 	count(descCodeHits, s.Code.Hits)
 	count(descCodeBad, s.Code.Rejected)
+	count(descFailed, s.Done.WaitUntilFailed)
+	count(descCut, s.Done.WaitUntilCut)
+	count(descOffloaded, s.Done.Offloaded)
+	count(descYielded, s.Done.Yielded)
+	count(descPiped, s.Done.Piped)
+	ch <- prometheus.MustNewConstMetric(descOffCPU, prometheus.CounterValue, s.Done.OffloadCPU.Seconds())
+	for reason, n := range s.Done.Broken {
+		count(descBroken, n, reason)
+	}
 	for reason, n := range s.Discards {
 		count(descDiscards, n, reason)
 	}
@@ -133,6 +138,7 @@ func (p *Pool) Stats() Stats {
 	s := Stats{Discards: map[string]uint64{}, Kills: map[string]uint64{}, Parked: int(p.losses.parked.Load()),
 		Code: p.code.Stats(), Prewarmed: p.prewarmed.Stats()}
 	s.HeapMax = int64(p.cfg.HeapMB) << 20
+	s.Done, s.Held, s.Charged = p.done.stats(), p.holdings.Total(), p.charged()
 	uses := uses{map[string]*stats.OwnerStats{}, map[string]*stats.WorkerStats{}}
 	for i := range p.threads {
 		t := p.threads[i].Load()

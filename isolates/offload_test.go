@@ -134,7 +134,7 @@ func TestKeysThatTheEventCannotAffordAreNotBegun(t *testing.T) {
 	w.Limits = short
 	o := b.run(w, task("{}"))
 	require.Nil(t, o.end.Failure)
-	require.Contains(t, string(o.reply.Body), "OperationError: making such a key takes 400ms")
+	require.Contains(t, string(o.reply.Body), "OperationError: the operation takes 400ms")
 }
 
 func TestLongOperationsInAPersistentContext(t *testing.T) {

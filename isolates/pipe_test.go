@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -105,7 +104,7 @@ func TestBodiesPassWithoutJavaScript(t *testing.T) {
 				if strings.Contains(code, "fetch(") {
 					hops = 2
 				}
-				require.EqualValues(t, hops*16<<20, testutil.ToFloat64(b.pool.metrics.piped))
+				require.EqualValues(t, hops*16<<20, b.pool.done.piped.Load())
 				if name == "request to response" {
 					require.Equal(t, []string{"content-length", strconv.Itoa(16 << 20)}, o.reply.Headers)
 				}
@@ -129,7 +128,7 @@ func TestBodiesAreGatheredOnce(t *testing.T) {
 			require.Nil(t, o.end.Failure, "%s: %v", code, b.lines())
 			require.Equal(t, want, string(o.reply.Body), code)
 		}
-		require.EqualValues(t, 4*8<<20, testutil.ToFloat64(b.pool.metrics.piped), "the third body moved twice")
+		require.EqualValues(t, 4*8<<20, b.pool.done.piped.Load(), "the third body moved twice")
 	}, loopback)
 	b := newBench(t)
 	w := worker("w", `export default { async fetch(r) { try { await r.bytes() } catch (e) { return new Response(e.name + ": " + e.message) } } }`)

@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/pinwheel-run/pinwheel/isolates/codecache"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
 	"github.com/pinwheel-run/pinwheel/isolates/hostcalls"
@@ -14,8 +12,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/owners"
 )
 
-// New makes a pool; Open starts it.
-func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool, error) {
+// New makes a pool; Open starts it. Who wants its metrics registers a Collector.
+func New(cfg Config, source Source, host Host) (*Pool, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -36,15 +34,13 @@ func New(cfg Config, source Source, host Host, reg prometheus.Registerer) (*Pool
 	for i := range p.threads {
 		p.put(newThread(p, i))
 	}
-	var err error
-	if p.metrics, err = newMetrics(reg, p); err != nil {
-		return nil, fmt.Errorf("isolates: %w", err)
-	}
 	p.calls = hostcalls.Process{
 		Host: host, Egress: egress.New(cfg.AllowAddresses, cfg.AllowHosts), Offload: offload.NewPool(cfg.Threads),
 		Files: cfg.Files, Services: cfg.Services,
-		Piped: p.metrics.piped, Offloaded: p.metrics.offloaded, OffloadCPU: p.metrics.offloadCPU,
+		Piped: &p.done.piped, Offloaded: &p.done.offloaded, OffloadCPU: &p.done.offloadCPU,
 	}
+	p.calls.Egress.Dial, p.calls.Egress.Refuse = cfg.Dial, cfg.RefuseAddress
+	p.calls.Egress.Trust(cfg.RootCAs)
 	return p, nil
 }
 

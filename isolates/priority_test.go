@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -18,8 +17,7 @@ func (idleSource) Next(int, int) []*lifecycle.Attempt { return nil }
 func (idleSource) Report(int, []lifecycle.Report)     {}
 
 func TestBackgroundThreadsHaveLowerPriority(t *testing.T) {
-	p, err := New(func() Config { c := DefaultConfig(2); c.Background = 2; return c }(), idleSource{}, nil,
-		prometheus.NewRegistry())
+	p, err := New(func() Config { c := DefaultConfig(2); c.Background = 2; return c }(), idleSource{}, nil)
 	require.NoError(t, err)
 	priority := func(tid int) int {
 		n, err := unix.Getpriority(unix.PRIO_PROCESS, tid)

@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/events"
@@ -39,9 +40,11 @@ type run struct {
 	replied       bool
 	failure       *events.Failure // from js.CmdFail, kept until waitUntil has nothing left
 	over          bool
-	drained       bool  // JavaScript knows that the run is over
-	body          *body // body of its reply, in chunks; nil while there is none
-	betweenEvents bool  // it stands for a persistent context between events, is not in running, and never ends
+	drained       bool        // JavaScript knows that the run is over
+	cancelled     atomic.Bool // somebody cancels its event: it ends so, unless it has replied. Any goroutine sets it
+	signalled     bool        // its handler was told of that
+	body          *body       // body of its reply, in chunks; nil while there is none
+	betweenEvents bool        // it stands for a persistent context between events, is not in running, and never ends
 
 	timers map[float64]*timers.Timer[*run] // pending, by id; nil until the first
 	calls  hostcalls.Calls                 // what its JavaScript has asked of Go

@@ -135,7 +135,7 @@ func (p *Pool) replace(t *thread, cause *lossCause) {
 			if r.replied { // the reply stands
 				e.Failure, r.failure = nil, cause.why
 				if !r.body.waits() {
-					p.metrics.waitUntilCut.Inc()
+					p.done.waitUntilCut.Add(1)
 				}
 			}
 			r.logFailure(p.host, "failed", e.Failure)

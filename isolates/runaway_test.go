@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -139,7 +138,7 @@ func (s stuckSource) Next(int, int) []*lifecycle.Attempt {
 func TestCloseDoesNotWaitForever(t *testing.T) {
 	t.Parallel()
 	s := stuckSource{&bench{t: t}, make(chan struct{}), make(chan struct{})}
-	p, err := New(DefaultConfig(1), s, s, prometheus.NewRegistry())
+	p, err := New(DefaultConfig(1), s, s)
 	require.NoError(t, err)
 	p.end.patience = 20 * time.Millisecond
 	require.NoError(t, p.Open())

@@ -2,16 +2,13 @@ package isolates
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +21,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	scripts "github.com/pinwheel-run/pinwheel/internal/test/soak"
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -73,7 +71,7 @@ const soakNeighbours = 1000
 // deployed is the active version of a worker.
 type deployed struct {
 	worker *workers.Worker
-	script *soakScript
+	script *scripts.Script
 }
 
 // spent is the cost of a script's events.
@@ -102,14 +100,7 @@ func newSoak(t *testing.T, seed uint64) *soak {
 		random: rand.New(rand.NewPCG(seed, seed)), workers: map[string]*deployed{}, open: map[*lifecycle.Attempt]*trial{},
 		byID: map[string]*trial{}, counts: map[string]int{}, scripts: map[string]*spent{},
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
-		text, _ := url.QueryUnescape(r.URL.RawQuery)
-		_, _ = w.Write([]byte(text))
-	})
-	mux.HandleFunc("/slow", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	mux.HandleFunc("/big", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 256<<10)) })
-	s.server = httptest.NewUnstartedServer(mux)
+	s.server = scripts.Server()
 	s.server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -140,12 +131,12 @@ func (s *soak) pick() *deployed {
 	}
 	part := s.random.Float64() // half of the events belong to a tenth of the owners
 	owner, class := fmt.Sprintf("owner-%d", int(soakOwners*part*part*part)), "good"
-	list := goodScripts()
+	list := scripts.Good()
 	switch n := s.random.IntN(100); {
 	case n >= 85:
-		class, list = "hostile", hostileScripts()
+		class, list = "hostile", scripts.Hostile()
 	case n >= 70:
-		class, list = "bad", badScripts()
+		class, list = "bad", scripts.Bad()
 	}
 	name := class + "-" + strconv.Itoa(s.random.IntN(3))
 	d := s.workers[owner+"/"+name]
@@ -164,26 +155,14 @@ func (s *soak) pick() *deployed {
 	return d
 }
 
-func (s *soak) deploy(owner, name string, version int, script *soakScript) *workers.Worker {
-	w := worker(name, script.module)
-	if script.module == "" {
-		w.Code = fmt.Sprintf("const BASE = %q;", s.server.URL) + strings.Replace(soakPrelude, "BODY", script.body, 1)
-	}
+func (s *soak) deploy(owner, name string, version int, script *scripts.Script) *workers.Worker {
+	w := worker(name, script.Code(s.server.URL))
 	w.Owner, w.Number, w.Version = owner, version, fmt.Sprintf("%d-soak", version)
-	w.Hash = who(w.Owner, w.Name, w.Version) + script.name
+	w.Hash = who(w.Owner, w.Name, w.Version) + script.Name
 	w.Mode = workers.Modes[s.random.IntN(len(workers.Modes))]
 	w.Vars = map[string]string{"WHO": who(w.Owner, w.Name, w.Version)}
 	w.Queues = map[string]string{"JOBS": "jobs-of-" + owner}
-	// A limit that no script should reach must not depend on how busy the machine is.
-	w.Limits = workers.Limits{HeapMB: 24, CPU: workers.Millis(20 * time.Second), Wall: workers.Millis(time.Minute)}
-	switch {
-	case slices.Contains(script.ends, "cpu") && slices.Contains(script.ends, "memory"):
-		w.Limits.CPU = workers.Millis(200 * time.Millisecond)
-	case slices.Contains(script.ends, "cpu") || script.name == "loop-after":
-		w.Limits.CPU = workers.DefaultLimits.CPU
-	case slices.Contains(script.ends, "timeout") || script.name == "wait-until-endless":
-		w.Limits.Wall = workers.Millis(150 * time.Millisecond)
-	}
+	w.Limits = script.Limits()
 	return w
 }
 
@@ -215,7 +194,7 @@ func (s *soak) event() *trial {
 	s.seq++
 	x := &trial{deployed: *s.pick(), number: 1, kind: events.Fetch}
 	x.token = fmt.Sprintf("%s#%d", x.worker.Vars["WHO"], s.seq)
-	if x.script.fails > 0 || x.script.size == 0 && s.random.IntN(3) == 0 {
+	if x.script.Fails > 0 || x.script.Size == 0 && s.random.IntN(3) == 0 {
 		x.kind = events.Task
 	}
 	s.byID[x.token] = x
@@ -257,7 +236,7 @@ func (s *soak) ended(x *trial, e *lifecycle.End) {
 	case e.Interrupted:
 		outcome = "interrupted"
 		if x.times++; x.times > soakAgain {
-			s.complain("%s (%s): interrupted %d times", x.token, x.script.name, x.times)
+			s.complain("%s (%s): interrupted %d times", x.token, x.script.Name, x.times)
 		}
 	case e.Failure != nil:
 		outcome = string(e.Failure.Reason)
@@ -265,7 +244,7 @@ func (s *soak) ended(x *trial, e *lifecycle.End) {
 		outcome = "no reply"
 	}
 	s.counts[outcome]++
-	retry := outcome == "exception" && x.number <= x.script.fails
+	retry := outcome == "exception" && x.number <= x.script.Fails
 	switch {
 	case outcome == "interrupted" && !x.replied:
 	case retry:
@@ -281,53 +260,45 @@ func (s *soak) ended(x *trial, e *lifecycle.End) {
 
 // judge checks how an event ended and what it answered. An event that was interrupted after its reply has replied.
 func (s *soak) judge(x *trial, outcome string, e *lifecycle.End) {
-	n := s.scripts[x.script.name]
+	n := s.scripts[x.script.Name]
 	if n == nil {
 		n = &spent{}
-		s.scripts[x.script.name] = n
+		s.scripts[x.script.Name] = n
 	}
 	wall := time.Since(x.began)
 	n.events, n.cpu, n.wall = n.events+1, n.cpu+e.CPU, n.wall+wall
 	n.cpuMost, n.wallMost = max(n.cpuMost, e.CPU), max(n.wallMost, wall)
 	if outcome == "interrupted" {
-		outcome, x.lines = "ok", x.script.lines
+		outcome, x.lines = "ok", x.script.Lines
 	}
-	if outcome == string(events.ReasonMemory) && !x.script.allows(outcome) {
+	if outcome == string(events.ReasonMemory) && !x.script.Allows(outcome) {
 		s.byNeighbours = append(s.byNeighbours, x.token)
 		return
 	}
-	if !x.script.allows(outcome) {
-		s.complain("%s (%s): %s: %v", x.token, x.script.name, outcome, e.Failure)
+	if !x.script.Allows(outcome) {
+		s.complain("%s (%s): %s: %v", x.token, x.script.Name, outcome, e.Failure)
 		return
 	}
 	if f := e.Failure; f != nil && (strings.Contains(f.Stack, js.Prefix) || strings.Contains(f.Message, "owner-") &&
 		!strings.Contains(f.Message, x.token)) {
-		s.complain("%s (%s): %s %s", x.token, x.script.name, f.Message, f.Stack)
+		s.complain("%s (%s): %s %s", x.token, x.script.Name, f.Message, f.Stack)
 	}
-	if outcome != "ok" || x.script.module != "" {
+	if outcome != "ok" || x.script.Module != "" {
 		return
 	}
-	if x.script.size > 0 {
-		if len(x.reply.Body) != x.script.size {
-			s.complain("%s (%s): a reply of %d bytes", x.token, x.script.name, len(x.reply.Body))
+	if x.script.Size > 0 {
+		if len(x.reply.Body) != x.script.Size {
+			s.complain("%s (%s): a reply of %d bytes", x.token, x.script.Name, len(x.reply.Body))
 		}
 		return
 	}
-	type answer struct{ Who, Token, Foreign, Said string }
-	var doc struct {
-		answer
-		Data *answer
+	got, err := scripts.ReadAnswer(x.reply.Body)
+	want := scripts.Answer{Who: x.worker.Vars["WHO"], Token: x.token, Said: x.script.Said}
+	if err != nil || got != want {
+		s.complain("%s (%s): answered %.300s", x.token, x.script.Name, x.reply.Body)
 	}
-	err := json.Unmarshal(x.reply.Body, &doc)
-	if doc.Data != nil {
-		doc.answer = *doc.Data
-	}
-	want := answer{x.worker.Vars["WHO"], x.token, "", x.script.said}
-	if err != nil || doc.answer != want {
-		s.complain("%s (%s): answered %.300s", x.token, x.script.name, x.reply.Body)
-	}
-	if x.script.lines > 0 && x.lines != x.script.lines {
-		s.complain("%s (%s): %d lines of output", x.token, x.script.name, x.lines)
+	if x.script.Lines > 0 && x.lines != x.script.Lines {
+		s.complain("%s (%s): %d lines of output", x.token, x.script.Name, x.lines)
 	}
 }
 

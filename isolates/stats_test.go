@@ -79,8 +79,7 @@ func TestStatsCountWhatThreadsDo(t *testing.T) {
 func gatherer(t *testing.T, p *Pool) prometheus.Gatherer {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()
-	_, err := newMetrics(reg, p)
-	require.NoError(t, err)
+	require.NoError(t, reg.Register(Collector{p.Stats}))
 	return reg
 }
 

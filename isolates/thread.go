@@ -133,7 +133,7 @@ type Pool struct {
 	source   Source
 	host     Host
 	calls    hostcalls.Process
-	metrics  *metrics
+	done     done
 	dog      watchdog
 	code     *codecache.Cache
 	affinity affinity.Threads[*persistents] // of persistent contexts

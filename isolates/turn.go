@@ -194,7 +194,7 @@ func (t *thread) turn(r *run, call, body []byte) {
 // waitOrStop continues after a turn that did not end its run. The run waits if anything is pending.
 func (t *thread) waitOrStop(r *run, why string) {
 	if !r.canEnd() {
-		t.stop(r, events.ReasonTimeout, why+r.missing())
+		t.stop(r, events.ReasonTimeout, why)
 		return
 	}
 	if r.deadline == nil {

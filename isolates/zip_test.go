@@ -1,9 +1,12 @@
 package isolates
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/isolates/offload"
 )
 
 const inflater = `
@@ -143,5 +147,32 @@ func BenchmarkZip(bm *testing.B) {
 				bm.Fatal(o.end.Failure)
 			}
 		})
+	}
+}
+
+// Steps of one stream that begin at once, as only hostile code has them begin, are done one at a time, or refused. None
+// waits for ever. It is a test of isolates/offload, and here for the same reason as that of its pool.
+func TestStepsOfAStreamAtOnce(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(make([]byte, 200<<10))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	p := offload.NewPool(1)
+	for i := range 400 {
+		z, err := p.NewZip("gzip", i%2 == 0)
+		require.NoError(t, err)
+		start := make(chan struct{})
+		var steps sync.WaitGroup
+		for range 8 {
+			steps.Go(func() {
+				<-start
+				z.Step(b.Bytes(), true)
+			})
+		}
+		close(start)
+		steps.Wait()
+		z.Close()
 	}
 }

@@ -8,6 +8,7 @@
 //	go run ./loadtest peers                               beside consumers of others
 //	go run ./loadtest curves                              over owners, workers, threads, bodies, processes, backlog
 //	go run ./loadtest http                                HTTP requests, beside other servers
+//	go run ./loadtest sources                             a source, beside publishing to the worker directly
 //	go run ./loadtest contention                          pinned isolates and shared ones
 //
 // It imports the vocabulary and the client for publishers, and no other room: anyone could write it.

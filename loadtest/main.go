@@ -59,7 +59,7 @@ func newCommand() *cobra.Command {
 	o.commonFlags(c.Flags())
 	c.AddCommand(newListCommand(), newReportCommand(), newPeersCommand(), newCurvesCommand(), newContentionCommand(),
 		newRolloutCommand(), newHTTPCommand(), machine.NewServerCommand(), newFileServerCommand(), newEchoServerCommand(),
-		newPinnedServerCommand(), newFloorCommand())
+		newPinnedServerCommand(), newFloorCommand(), newSourcesCommand(), newBridgeCommand())
 	return c
 }
 

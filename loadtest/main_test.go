@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case "nats-server", "floor", fileServer, echoServer, pinnedServer:
+		case "nats-server", "floor", "bridge", fileServer, echoServer, pinnedServer:
 			os.Exit(run(os.Args[1:]))
 		case "liar":
 			os.Exit(liar(os.Args[2]))

@@ -17,6 +17,7 @@ type options struct {
 	scenarios  []string
 	loads      []string
 	topologies []string
+	cells      []string
 	processes  []int
 	owners     []int // numbers of owners for peers
 
@@ -39,7 +40,7 @@ type options struct {
 func defaultOptions() *options {
 	return &options{
 		scenarios: []string{"echo"}, loads: []string{report.Saturation, report.OpenLoop},
-		topologies: []string{report.TopologyOne}, processes: []int{1}, owners: []int{1, 100},
+		topologies: []string{report.TopologyOne}, cells: []string{""}, processes: []int{1}, owners: []int{1, 100},
 		rounds: 3, repeats: 2, patience: 20 * time.Second, quiet: 3 * time.Second,
 	}
 }
@@ -47,6 +48,7 @@ func defaultOptions() *options {
 func (o *options) scenarioFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.scenarios, "scenario", o.scenarios, "`NAMES` of scenarios, or all (see loadtest list)")
 	f.StringSliceVar(&o.loads, "load", o.loads, "saturation: a stream filled beforehand is drained; open: a fixed rate, whatever the replies do")
+	f.StringSliceVar(&o.cells, "cell", o.cells, "PINWHEEL_CELL of the fleet: shared, own, or a NAME; each is a case of its own")
 	f.StringSliceVar(&o.topologies, "topology", o.topologies, "embedded: NATS in the fleet; one: a nats-server beside it; r3: three, everything stored thrice")
 	f.IntSliceVar(&o.processes, "processes", o.processes, "`NUMBERS` of fleet processes, as PINWHEEL_PROCESSES; 1 is without a supervisor")
 }
@@ -155,7 +157,11 @@ func (o *options) cases() ([]report.Case, error) {
 					return nil, fmt.Errorf("--processes %d: it is 1 to 64", processes)
 				}
 				for _, load := range loads {
-					list = append(list, o.newCase(s, load, topology, processes))
+					for _, cell := range o.cells {
+						c := o.newCase(s, load, topology, processes)
+						c.Cell = cell
+						list = append(list, c)
+					}
 				}
 			}
 		}

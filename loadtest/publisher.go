@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/client"
 )
 
 // publisher creates the events of a run. Replies arrive at inbox followed by the event's number.
@@ -52,4 +56,40 @@ func (p *publisher) flush(patience time.Duration) error {
 	case <-time.After(patience):
 		return fmt.Errorf("%d publishes are not acknowledged after %s", p.js.PublishAsyncPending(), patience)
 	}
+}
+
+// newStreamer sends events whose bodies go in parts and come back in chunks, with the client for publishers. A reply
+// counts as received when the last chunk of its body has arrived.
+func newStreamer(s *testbed, sc *scenario, j *verifier, owners int) (func(id int) error, error) {
+	c, err := client.New(s.nc)
+	if err != nil {
+		return nil, err
+	}
+	return func(id int) error {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			part := sc.partOf(id)
+			reply, body, err := c.Open(ctx, client.Request{
+				Kind: part.kind, Owner: ownerName(sc.ownerOf(id, owners)), Worker: part.name(), ID: eventID(id),
+				BodyFrom: bytes.NewReader(part.body(nil, id)),
+			})
+			if err != nil {
+				j.note("event %d: %v", id, err)
+				return
+			}
+			text, err := readAll(body)
+			if err != nil {
+				j.note("event %d: body of the reply: %v", id, err)
+				return
+			}
+			j.takeStream(id, reply, text, time.Now())
+		}()
+		return nil
+	}, nil
+}
+
+func readAll(body io.ReadCloser) ([]byte, error) {
+	defer func() { _ = body.Close() }() // the body is complete, or Read returned the error
+	return io.ReadAll(body)
 }

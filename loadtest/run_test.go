@@ -86,6 +86,32 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// TestSources measures each way to a worker, and checks that nothing is lost there.
+func TestSources(t *testing.T) {
+	t.Parallel()
+	r := openTest(t, true)
+	r.o.events = 200
+	for _, c := range r.o.sourceCases() {
+		t.Run(c.System, func(t *testing.T) {
+			round, err := r.run(t.Context(), c)
+			require.NoError(t, err)
+			require.Positive(t, round.Metrics["events/s"])
+			require.Contains(t, round.Metrics, "fleet µs/event")
+			require.Contains(t, round.Metrics, "nats µs/event")
+		})
+	}
+}
+
+// TestRefusesEventsOfOtherMessages has a worker throw, because an event is not of the message that it says.
+func TestRefusesEventsOfOtherMessages(t *testing.T) {
+	t.Parallel()
+	r := openTest(t, true)
+	r.o.events = 20
+	c := r.o.sourceCases()[0]
+	_, err := r.fromSourceOf(t.Context(), c, func(b []byte, id int) []byte { return order(b, id+id/19) }) // the last one
+	require.ErrorContains(t, err, "1 events became dead letters")
+}
+
 func TestNoisyNeighbour(t *testing.T) {
 	t.Parallel()
 	r := openTest(t, true)

@@ -126,6 +126,9 @@ func (r *runner) run(ctx context.Context, c report.Case) (*report.Round, error) 
 	if c.Web != "" {
 		return r.runWeb(ctx, c)
 	}
+	if c.Scenario == sourceScenario {
+		return r.fromSource(ctx, c)
+	}
 	sc, err := scenarioOf(c)
 	if err != nil {
 		return nil, err

@@ -61,13 +61,21 @@ func (r *runner) open(ctx context.Context, sc *scenario, c report.Case) (s *test
 	}
 	s.fleet, err = startFleet(ctx, fleetOptions{
 		binary: r.pinwheel, natsURL: s.url, dir: filepath.Join(s.dir, "data"), processes: c.Processes, replicas: servers,
-		env: append(slices.Clone(sc.env), r.o.env...),
+		env: slices.Concat(sc.env, cellEnv(c.Cell), r.o.env),
 	})
 	if err != nil {
 		return s, err
 	}
 	s.system, s.url = s.fleet.Child, s.fleet.url
 	return s, s.connect()
+}
+
+// cellEnv has JavaScript of owners run in such a cell.
+func cellEnv(cell string) []string {
+	if cell == "" {
+		return nil
+	}
+	return []string{"PINWHEEL_CELL=" + cell}
 }
 
 func (s *testbed) connect() (err error) {

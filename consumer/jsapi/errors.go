@@ -32,6 +32,8 @@ const (
 	CodeDuplicateInProgress = 10158
 	// CodeNoPeers is the answer of a cluster that has too few servers for a stream, or has not heard from one.
 	CodeNoPeers = 10005
+	// CodeUnavailable is the answer of a cluster that has no leader at the moment.
+	CodeUnavailable = 10008
 )
 
 // fullCodes are the errors by which JetStream says that it has no room for a message now: the limits of the account

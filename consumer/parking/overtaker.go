@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/pinwheel-run/pinwheel/consumer/cancel"
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
@@ -45,6 +46,8 @@ type OvertakeConfig struct {
 	Lanes []string
 	// Backlogged reports whether at least that many wait in a lane, as far as this process knows.
 	Backlogged func(lane int) bool
+	// Cancels is what is known of events that somebody cancels.
+	Cancels *cancel.Notes
 	// Copied, when it is not nil, is called when an event is parked and is still in its lane. Tests end the process
 	// there.
 	Copied func()
@@ -89,11 +92,11 @@ func (b *Overtaker) Run(life context.Context) {
 			if !b.cfg.Backlogged(i) || b.owners.cfg.Draining() || !b.js.Conn().IsConnected() {
 				continue
 			}
-			ctx, cancel := context.WithTimeout(life, overtakeWait)
+			ctx, stop := context.WithTimeout(life, overtakeWait)
 			if err := b.lane(ctx, i, &places[i]); err != nil && ctx.Err() == nil {
 				b.log.Debug().Err(err).Int("lane", i).Msg("events could not be brought past a backlog; trying again")
 			}
-			cancel()
+			stop()
 		}
 		timer.Reset(max(overtakeLook, overtakePart*time.Since(began)))
 	}
@@ -175,17 +178,31 @@ func (b *Overtaker) overtake(ctx context.Context, stream jetstream.Stream, m *st
 	if failure != nil || !e.DeliverAt.IsZero() || e.Overlaps() != events.OverlapAllow {
 		return false, nil
 	}
-	if _, err := b.js.PublishMsg(ctx, Message(e, events.FirstRun, b.cfg.Prefix, b.js.Conn().MaxPayload()),
+	id := cancel.ID{Stream: events.StreamEvents, Seq: m.Sequence, Stored: m.Time.UnixNano()}
+	if !b.cfg.Cancels.Copy(id, time.Now()) {
+		return false, nil
+	}
+	done, err = b.move(ctx, stream, m.Sequence, e)
+	if b.cfg.Cancels.Copied(id, done, err != nil, time.Now()); err != nil {
+		err = fmt.Errorf("event %d of stream %s: %w", m.Sequence, events.StreamEvents, err)
+	}
+	return done, err
+}
+
+// move stores e among the parked events, and deletes it from its lane. After an error it may be in both places.
+func (b *Overtaker) move(ctx context.Context, stream jetstream.Stream, seq uint64,
+	e *events.Event) (done bool, err error) {
+	if _, err := b.js.PublishMsg(ctx, Message(e, events.FirstRun, "", b.cfg.Prefix, b.js.Conn().MaxPayload()),
 		jetstream.WithRetryAttempts(0)); jsapi.IsRefused(err) {
 		return false, nil // its headers leave no room for the headers of a parked event
 	} else if err != nil {
-		return false, fmt.Errorf("event %d of stream %s: %w", m.Sequence, events.StreamEvents, err)
+		return false, err
 	}
 	if b.cfg.Copied != nil {
 		b.cfg.Copied()
 	}
-	if err := stream.DeleteMsg(ctx, m.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, fmt.Errorf("event %d of stream %s: %w", m.Sequence, events.StreamEvents, err)
+	if err := stream.DeleteMsg(ctx, seq); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, err
 	}
 	return true, nil
 }

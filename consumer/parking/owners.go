@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/events/workers/catalog"
 )
 
 const (
@@ -33,12 +35,14 @@ const (
 // Config is what Owners need from other packages.
 type Config struct {
 	Prefix events.Subjects
+	// Catalog says what is paused.
+	Catalog *catalog.Catalog
 	// Consumer is the configuration of the consumer of an owner's parked events, except its name, filter and
 	// InactiveThreshold.
 	Consumer jetstream.ConsumerConfig
-	// Pull starts pulling an owner's parked events, the first of them with the first request. It blocks until the
+	// Pull starts pulling the parked events of a name, the first of them with the first request. It blocks until the
 	// puller has accepted that, or ctx is done.
-	Pull func(ctx context.Context, owner string, first int) error
+	Pull func(ctx context.Context, name string, first int) error
 	// Freed is called when an owner has room for events that are pulled.
 	Freed func()
 	// Draining reports whether the process takes no more events.
@@ -48,8 +52,9 @@ type Config struct {
 	Through func(owner string, parks uint64) bool
 }
 
-// Owners knows the owners with parked events, and gives them places. Make it with New, start it with Run. Its exported
-// methods may be called from any goroutine.
+// Owners knows the owners with parked events, and gives them places. Events are pulled by their name: that of the
+// owner, or OWNER=WORKER for those of a worker that was paused, after it is resumed. Make it with New, start it with
+// Run. Its exported methods may be called from any goroutine.
 type Owners struct {
 	cfg    Config
 	js     jetstream.JetStream
@@ -75,18 +80,18 @@ func (l *Owners) Room(owner string, n int) {
 	}
 }
 
-// Use changes the room of an owner whose parked events are pulled.
-func (l *Owners) Use(owner string, change func(room int) int) { l.places.use(owner, change) }
+// Use changes the room for parked events of that name.
+func (l *Owners) Use(name string, change func(room int) int) { l.places.use(name, change) }
 
-// Unspent gives an owner back the room of an event that dispatch never saw, so that dispatch cannot report it.
-func (l *Owners) Unspent(owner string) { l.places.use(owner, func(room int) int { return room + 1 }) }
+// Unspent gives back the room of an event that dispatch never saw, or that was not queued there.
+func (l *Owners) Unspent(name string) { l.places.use(name, func(room int) int { return room + 1 }) }
 
-// Pulled reports whether the parked events of an owner are pulled.
-func (l *Owners) Pulled(owner string) bool { return l.places.has(owner) }
+// Pulled reports whether the parked events of that name are pulled.
+func (l *Owners) Pulled(name string) bool { return l.places.has(name) }
 
-// Forget takes an owner's place away because its consumer is gone. The owner gets another place if it needs one.
-func (l *Owners) Forget(owner string) {
-	l.places.forget(owner)
+// Forget takes a place away because its consumer is gone. The name gets another place if it needs one.
+func (l *Owners) Forget(name string) {
+	l.places.forget(name)
 	l.LookAgain()
 }
 
@@ -99,9 +104,13 @@ func (l *Owners) NotParked(e *lifecycle.Delivery) {
 // LookAgain makes Run look for owners soon.
 func (l *Owners) LookAgain() { jsapi.Signal(l.look) }
 
-// Emptied notes that the parked event seq of owner was submitted, and that the stream had none after it.
-func (l *Owners) Emptied(owner string, seq uint64) {
+// Emptied notes that a parked event with that name and sequence was submitted, and that the stream had none after it.
+func (l *Owners) Emptied(name string, seq uint64) {
 	p := &l.places
+	if p.passOn(name) {
+		l.LookAgain()
+	}
+	owner, _, _ := SplitName(name)
 	p.notifying.Lock()
 	defer p.notifying.Unlock()
 	p.mu.Lock()
@@ -114,7 +123,7 @@ func (l *Owners) Emptied(owner string, seq uint64) {
 		return
 	}
 	if len(p.waiting) > 0 { // another owner's turn
-		delete(p.owners, owner)
+		delete(p.owners, name)
 		jsapi.Signal(p.free)
 	}
 	p.mu.Unlock()
@@ -196,16 +205,17 @@ func (l *Owners) withinLook(ctx context.Context, work func(context.Context) erro
 
 func (l *Owners) lookForParked(ctx context.Context) error {
 	parks := l.places.unconfirmedParks() // before the stream is asked
-	counts, err := l.countParked(ctx)
+	c, err := l.countParked(ctx)
 	if err != nil {
 		return err
 	}
 	for owner, was := range parks {
-		if counts[owner] == 0 {
+		if !c.left[owner] {
 			l.through(owner, was)
 		}
 	}
-	l.places.found(slices.Sorted(maps.Keys(counts)), counts, time.Now())
+	now := time.Now()
+	l.places.found(l.places.takeTurns(slices.Sorted(maps.Keys(c.counts)), now), c.counts, now)
 	for _, owner := range l.places.pulled() {
 		l.places.refill(owner)
 		if err := l.cfg.Pull(ctx, owner, l.places.ask(owner)); err != nil {
@@ -231,39 +241,88 @@ func (l *Owners) openWaiting(ctx context.Context) error {
 	return nil
 }
 
-// countParked counts the parked events of each owner that has any.
-func (l *Owners) countParked(ctx context.Context) (map[string]uint64, error) {
+// parkedCounts are what is parked and does not wait for a worker to be resumed.
+type parkedCounts struct {
+	counts map[string]uint64 // by name, of owners that are not paused
+	left   map[string]bool   // owners that have any
+}
+
+// countParked counts the parked events.
+func (l *Owners) countParked(ctx context.Context) (c parkedCounts, err error) {
 	stream, err := l.js.Stream(ctx, events.StreamParked)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(l.cfg.Prefix.AllParked()))
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	counts := make(map[string]uint64)
+	c = parkedCounts{counts: map[string]uint64{}, left: map[string]bool{}}
 	for subject, n := range info.State.Subjects {
-		if owner, ok := l.cfg.Prefix.ParseParked(subject); ok {
-			counts[owner] += n
+		owner, worker, held, ok := l.cfg.Prefix.ParseParked(subject)
+		if !ok || held && l.waits(owner, worker) {
+			continue
+		}
+		c.left[owner] = true
+		if !l.cfg.Catalog.Policy(owner).AllPaused() {
+			c.counts[nameOf(owner, worker, held)] += n
 		}
 	}
-	return counts, nil
+	return c, nil
 }
 
-// ConsumerName is the name of the consumer of an owner's parked events.
-func ConsumerName(owner string) string { return "parked-" + owner }
+// waits reports whether held events of a worker wait until it is resumed. Those of a worker that was removed do not:
+// nothing else would end them.
+func (l *Owners) waits(owner, worker string) bool {
+	_, there := l.cfg.Catalog.Installed(owner, worker)
+	return there && l.cfg.Catalog.Policy(owner).WorkerPaused(worker)
+}
 
-// openParked creates the consumer of an owner's parked events, and starts pulling from it.
-func (l *Owners) openParked(ctx context.Context, owner string) error {
+// PolicySet applies what the policy of an owner says of pauses now. It may be called from any goroutine and does not
+// block.
+func (l *Owners) PolicySet(owner string) {
+	policy := l.cfg.Catalog.Policy(owner)
+	for _, name := range l.places.namesOf(owner) {
+		if _, worker, held := SplitName(name); policy.AllPaused() || held && l.waits(owner, worker) {
+			l.places.forget(name)
+		}
+	}
+	l.LookAgain()
+}
+
+// ofWorker stands in a name between an owner and a worker. It is in no name of an owner.
+const ofWorker = "="
+
+// nameOf is the name under which parked events are pulled: the owner, or OWNER=WORKER for those that are held. A worker
+// that is resumed has a consumer of its own until they are through: a consumer whose filters change does not go back to
+// messages before its position, and two of one work queue must have filters that do not overlap.
+func nameOf(owner, worker string, held bool) string {
+	if held {
+		return owner + ofWorker + worker
+	}
+	return owner
+}
+
+// SplitName is the reverse of nameOf.
+func SplitName(name string) (owner, worker string, held bool) { return strings.Cut(name, ofWorker) }
+
+// ConsumerName is the name of the consumer of parked events, by their name.
+func ConsumerName(name string) string { return "parked-" + name }
+
+// openParked creates the consumer of an owner's parked events, or of held ones of a worker, and starts pulling from it.
+func (l *Owners) openParked(ctx context.Context, name string) error {
 	if err := l.opens.Wait(ctx); err != nil {
 		return err
 	}
 	cfg := l.cfg.Consumer
 	cfg.Durable, cfg.FilterSubject, cfg.InactiveThreshold =
-		ConsumerName(owner), l.cfg.Prefix.ParkedOwner(owner), parkedInactive
+		ConsumerName(name), l.cfg.Prefix.ParkedFor(name, "*"), parkedInactive
+	if owner, worker, held := SplitName(name); held {
+		cfg.FilterSubject = events.Held(l.cfg.Prefix.ParkedFor(owner, worker))
+	}
 	if _, err := l.js.CreateOrUpdateConsumer(ctx, events.StreamParked, cfg); err != nil {
 		return err
 	}
-	l.places.add(owner)
-	return l.cfg.Pull(ctx, owner, l.places.ask(owner))
+	l.places.add(name)
+	return l.cfg.Pull(ctx, name, l.places.ask(name))
 }

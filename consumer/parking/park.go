@@ -30,30 +30,39 @@ func NewParker(l *Owners, api *jsapi.Client, usage *storage.Usage, log zerolog.L
 // Try is the state of parking an event, which may take several tries. Its zero value is the first try.
 type Try struct {
 	// GoOn reports whether the event is still to be parked. Park then calls done; otherwise it gives up without.
-	GoOn  func() bool
+	GoOn func() bool
+	// Held: the event waits until its worker is resumed, apart from those of other workers.
+	Held  bool
 	tries *jsapi.Retrier
 }
 
-// Park stores e in the stream of parked events when its turn comes, and calls done with true once e is stored and may
-// be acked. After a crash in between, e is parked again, and JetStream recognizes it by its message id. If JetStream
-// refuses e, and it is certain that e is not stored, Park calls done with false and the error after a while. Dispatch
-// then decides again, because the stream may be full of events that find no room in the window while events wait here
-// to be parked.
+// Park stores e with record, of its runs, in the stream of parked events when its turn comes, and calls done with true
+// once e is stored and may be acked. After a crash in between, e is parked again, and JetStream recognizes it by its
+// message id. If JetStream refuses e, and it is certain that e is not stored, Park calls done with false and the error
+// after a while. Dispatch then decides again, because the stream may be full of events that find no room in the window
+// while events wait here to be parked.
 //
 // Park counts e for Owners.Emptied, from the call until just before done.
-func (p *Parker) Park(e *lifecycle.Delivery, try *Try, done func(stored bool, err error)) {
+func (p *Parker) Park(e *lifecycle.Delivery, record string, try *Try, done func(stored bool, err error)) {
 	p.owners.places.opened(e)
 	if try.tries == nil { // else it was refused before
 		try.tries = jsapi.NewRetrier(0)
 	}
-	p.enqueue(parkable{e: e, m: Message(&e.Event, e.Runs, p.prefix, p.api.NC.MaxPayload()), absent: true, tries: try.tries,
-		goOn: try.GoOn, done: done})
+	m := Message(&e.Event, e.Runs, record, p.prefix, p.api.NC.MaxPayload())
+	if try.Held {
+		m.Subject = events.Held(m.Subject)
+	}
+	p.enqueue(parkable{e: e, m: m, absent: true, held: try.Held, tries: try.tries, goOn: try.GoOn, done: done})
 }
 
-// Message is e as it is stored among the parked events. A message has at most maxPayload bytes.
-func Message(e *events.Event, runs events.Runs, prefix events.Subjects, maxPayload int64) *nats.Msg {
-	header := jsapi.AsideHeader(e, runs, 0, maxPayload)
+// Message is e as it is stored among the parked events, with the record of its runs if that is not empty. A message has
+// at most maxPayload bytes.
+func Message(e *events.Event, runs events.Runs, record string, prefix events.Subjects, maxPayload int64) *nats.Msg {
+	header := jsapi.AsideHeader(e, runs, len(record), maxPayload)
 	header.Set(events.HeaderMsgID, events.ParkedID(e))
+	if record != "" {
+		header.Set(events.ParkedRecord, record)
+	}
 	return &nats.Msg{Subject: prefix.Parked(e), Header: header, Data: e.Body}
 }
 
@@ -62,6 +71,7 @@ type parkable struct {
 	e      *lifecycle.Delivery
 	m      *nats.Msg
 	absent bool // it is certainly not stored
+	held   bool
 	tries  *jsapi.Retrier
 	goOn   func() bool
 	done   func(stored bool, err error)
@@ -84,7 +94,7 @@ func (p *Parker) publish(x parkable, answered func()) {
 		p.usage.Grew(events.StreamParked, len(x.m.Data))
 		p.owners.places.closed(x.e, ack.Seq)
 		x.done(true, nil)
-		if p.owners.places.wants(x.e.Owner) {
+		if !x.held && p.owners.places.wants(x.e.Owner) {
 			p.owners.LookAgain()
 		}
 	})

@@ -18,6 +18,8 @@ const (
 	// parkedOpening is how many consumers of owners are created at once. More would not be faster, because nats-server
 	// creates them one after the other.
 	parkedOpening = 3
+	// heldLanes is how many of an owner's workers that were paused have a place at once. The others follow.
+	heldLanes = 2
 	// parkedConsumers is the maximum number of consumers of owners, including those of owners without parked events,
 	// which are removed after parkedInactive. A stream can have at most 1000 consumers.
 	parkedConsumers = 800
@@ -27,10 +29,13 @@ const (
 // places, so no owner is in owners and in waiting.
 type places struct {
 	mu        sync.Mutex
-	owners    map[string]*place    // owners whose events are pulled, at most parkedLanes
+	owners    map[string]*place    // by name: whose events are pulled, at most parkedLanes
 	waiting   []string             // owners that wait for a place
 	after     string               // the last owner that got a place
 	counts    map[string]uint64    // of parked events, by owner, at the last look
+	resumed   map[string][]string  // names of workers with a place, by owner; nearly always empty
+	turns     map[string]string    // the last worker's name that got a turn, of owners with more than heldLanes such names
+	shared    int                  // how often room was shared
 	own       map[string]*ownParks // owners of which this process was to park events
 	countings uint64               // number of entries of own made so far
 	notifying sync.Mutex           // held while dispatch is notified that all of an owner was submitted; locked before mu
@@ -38,7 +43,8 @@ type places struct {
 }
 
 func newPlaces() places {
-	return places{owners: make(map[string]*place), own: make(map[string]*ownParks), free: make(chan struct{}, 1)}
+	return places{owners: make(map[string]*place), own: make(map[string]*ownParks),
+		resumed: make(map[string][]string), turns: make(map[string]string), free: make(chan struct{}, 1)}
 }
 
 // place is the state of an owner whose parked events are pulled.
@@ -48,15 +54,94 @@ type place struct {
 	since    time.Time
 }
 
-// set notes how much room an owner has. It returns false when the owner's parked events are not pulled.
-func (p *places) set(owner string, room int) bool {
+// set notes how much room an owner has. It returns false when the owner's parked events are not pulled. Those of its
+// workers that were paused share the room with the others.
+func (p *places) set(owner string, room int) (pulled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o := p.owners[owner]
-	if o != nil {
-		o.room, o.reported = room, true
+	var all [1 + heldLanes]*place
+	sharing := all[:0]
+	if o := p.owners[owner]; o != nil {
+		sharing = append(sharing, o)
 	}
-	return o != nil
+	for _, name := range p.resumed[owner] {
+		if o := p.owners[name]; o != nil {
+			sharing = append(sharing, o)
+		}
+	}
+	p.shared++
+	for i, o := range sharing {
+		n := len(sharing)
+		o.room, o.reported = room/n, true
+		if (i+p.shared)%n < room%n { // what is left goes to another one each time
+			o.room++
+		}
+	}
+	return len(sharing) > 0
+}
+
+// takeTurns leaves out workers of an owner that were paused, so that at most heldLanes of them have a place. names are
+// sorted. A worker keeps its place for its turn.
+func (p *places) takeTurns(names []string, now time.Time) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of := map[string][]string{}
+	for _, name := range names {
+		if owner, _, held := SplitName(name); held {
+			of[owner] = append(of[owner], name)
+		}
+	}
+	maps.DeleteFunc(p.turns, func(owner, _ string) bool { return len(of[owner]) <= heldLanes })
+	left := map[string]bool{}
+	for owner, all := range of {
+		if len(all) <= heldLanes {
+			continue
+		}
+		chosen := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+			o := p.owners[name]
+			return o == nil || now.Sub(o.since) > parkedTurn
+		})
+		at, found := slices.BinarySearch(all, p.turns[owner])
+		if found {
+			at++
+		}
+		for _, name := range slices.Concat(all[at:], all[:at]) {
+			if len(chosen) >= heldLanes {
+				break
+			}
+			if !slices.Contains(chosen, name) {
+				chosen, p.turns[owner] = append(chosen, name), name
+			}
+		}
+		for _, name := range all {
+			left[name] = !slices.Contains(chosen[:heldLanes], name)
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return left[name] })
+}
+
+// passOn takes the place of a worker whose held events were submitted, if others of its owner wait for their turn.
+func (p *places) passOn(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	owner, _, held := SplitName(name)
+	if _, more := p.turns[owner]; !held || !more || p.owners[name] == nil {
+		return false
+	}
+	delete(p.owners, name)
+	return true
+}
+
+// namesOf lists the names of an owner under which events are pulled.
+func (p *places) namesOf(owner string) (names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.owners {
+		if of, _, _ := SplitName(name); of == owner {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // add gives an owner a place.
@@ -64,6 +149,9 @@ func (p *places) add(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.owners[owner] = &place{room: parkedRoom, since: time.Now()}
+	if of, _, held := SplitName(owner); held && !slices.Contains(p.resumed[of], owner) {
+		p.resumed[of] = append(p.resumed[of], owner)
+	}
 }
 
 // use changes the owner's room, if the owner has a place.
@@ -150,6 +238,13 @@ func (p *places) found(owners []string, counts map[string]uint64, now time.Time)
 	for owner, o := range p.owners {
 		if _, there := slices.BinarySearch(owners, owner); !there || tooMany && now.Sub(o.since) > parkedTurn {
 			delete(p.owners, owner)
+		}
+	}
+	for of, names := range p.resumed {
+		if names = slices.DeleteFunc(names, func(name string) bool { return counts[name] == 0 }); len(names) == 0 {
+			delete(p.resumed, of)
+		} else {
+			p.resumed[of] = names
 		}
 	}
 	at, _ := slices.BinarySearch(owners, p.after)

@@ -1,7 +1,10 @@
 package parking
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -27,6 +30,56 @@ func (d *counter) Through(_ string, parks uint64) bool {
 	}
 	d.parks = 0
 	return true
+}
+
+// Workers of an owner that were paused take turns, and share the owner's room.
+func TestResumedWorkersTakeTurns(t *testing.T) {
+	p := newPlaces()
+	names := []string{"acme", "beta"}
+	counts := map[string]uint64{"acme": 1, "beta": 1}
+	for i := range 9 {
+		names = append(names, nameOf("acme", fmt.Sprint("w", i), true))
+		counts[names[len(names)-1]] = 1
+	}
+	slices.Sort(names)
+	had := map[string]int{}
+	now := time.Now()
+	for range 9 {
+		list := p.takeTurns(slices.Clone(names), now)
+		require.Len(t, list, 4, "two owners, and two of the workers")
+		p.found(list, counts, now)
+		for next := p.next(); len(next) > 0; next = p.next() {
+			for _, name := range next {
+				p.add(name)
+			}
+		}
+		require.Len(t, p.owners, 4)
+		for range 3 {
+			p.set("acme", 7)
+			all := 0
+			for name, o := range p.owners {
+				if name != "beta" {
+					all += o.room
+				}
+			}
+			require.Equal(t, 7, all)
+		}
+		require.Equal(t, list, p.takeTurns(slices.Clone(names), now), "they keep their places for a turn")
+		for _, name := range list {
+			had[name]++
+			if _, _, held := SplitName(name); held {
+				require.True(t, p.passOn(name))
+			}
+		}
+	}
+	require.Equal(t, 9, had["acme"])
+	for _, name := range names {
+		if _, _, held := SplitName(name); held {
+			require.Equal(t, 2, had[name], name)
+		}
+	}
+	p.takeTurns([]string{"acme"}, now)
+	require.Empty(t, p.turns)
 }
 
 // An owner that has nothing parked any more is forgotten on both sides, and earlier reports have no effect.

@@ -73,7 +73,11 @@ func (x *delay) own() bool { return x.e.Origin.Stream == events.StreamSchedules 
 // until the event has ended. Delay tries until it succeeds, or until goOn returns false, and then does not call done.
 func (d *Delays) Delay(e *lifecycle.Delivery, record string, until time.Time, goOn func() bool,
 	done func(Delayed, error)) {
-	x, after := &delay{e, record, until, jsapi.NewRetrier(0), goOn, done}, uint64(0)
+	ended := func(became Delayed, err error) {
+		d.waiting.Ended(e)
+		done(became, err)
+	}
+	x, after := &delay{e, record, until, jsapi.NewRetrier(0), goOn, ended}, uint64(0)
 	if x.own() {
 		after = e.Origin.Seq
 	}

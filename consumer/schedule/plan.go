@@ -84,6 +84,7 @@ type skip string
 const (
 	skipMisfire skip = "misfire" // no process made them in time, and the schedule's misfire does not make up for them
 	skipOverlap skip = "overlap" // the event of an earlier tick has not ended, or a later tick is due too
+	skipPause   skip = "pause"   // the worker is paused, and its ticks are not to wait
 	skipShare   skip = "share"   // the owner has more events waiting than its share
 )
 
@@ -91,6 +92,7 @@ const (
 var because = map[skip]string{
 	skipMisfire: "no process made them in time, and the schedule's misfire does not make up for them",
 	skipOverlap: "the schedule's overlap leaves them to the last one that is due",
+	skipPause:   "their worker is paused, and its ticks are skipped meanwhile",
 	skipShare:   "their owner has more events waiting than its share",
 }
 

@@ -34,6 +34,8 @@ type stubbornFleet struct {
 
 func (*stubborn) Through(string, uint64) bool { return false }
 
+func (*stubborn) Cancel([]*lifecycle.Delivery, bool) []*lifecycle.Delivery { return nil }
+
 func (d *stubborn) Submit(batch []*lifecycle.Delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,7 +95,8 @@ func TestReplacingOverlap(t *testing.T) {
 			js, err := jetstream.New(nc)
 			require.NoError(t, err)
 			none := func(context.Context, string) bool { return false }
-			tick := schedule.NewTicker(nc, events.DefaultPrefix, "a", func() time.Time { return now }, none, zerolog.Nop())
+			tick := schedule.NewTicker(nc, events.DefaultPrefix, "a", func() time.Time { return now }, none,
+				func(string, string) bool { return false }, zerolog.Nop())
 			tick.Install(workers.Only(&workers.Worker{
 				Owner: "acme", Name: "w", Number: 1, DeployedAt: start,
 				Spec: workers.Spec{Schedules: []workers.Schedule{{Name: "r", Cron: "* * * * *", Overlap: events.OverlapReplace}}},

@@ -31,6 +31,7 @@ type Ticker struct {
 	ticks   prometheus.Counter
 	skipped *prometheus.CounterVec                       // by skip
 	full    func(ctx context.Context, owner string) bool // reports whether owner has too many events waiting for more ticks
+	skips   func(owner, worker string) bool              // reports whether ticks of a worker are left out: it is paused
 	onTick  atomic.Pointer[func(owner, worker, schedule string, tick time.Time)]
 
 	wake chan struct{}
@@ -40,17 +41,17 @@ type Ticker struct {
 	removed []*liveSchedule            // schedules whose worker is gone, to be noted
 }
 
-// NewTicker makes a Ticker. node names this process, now returns the time of NATS, and full reports whether an owner
-// gets no ticks.
+// NewTicker makes a Ticker. node names this process, now returns the time of NATS, full reports whether an owner
+// gets no ticks, and skips whether a worker does.
 func NewTicker(nc *nats.Conn, s events.Subjects, node string, now func() time.Time,
-	full func(ctx context.Context, owner string) bool, log zerolog.Logger) *Ticker {
+	full func(ctx context.Context, owner string) bool, skips func(owner, worker string) bool, log zerolog.Logger) *Ticker {
 	return &Ticker{
-		store: stateStore{nc, s}, node: node, now: now, log: log, full: full, wake: make(chan struct{}, 1),
+		store: stateStore{nc, s}, node: node, now: now, log: log, full: full, skips: skips, wake: make(chan struct{}, 1),
 		live: map[string][]*liveSchedule{},
 		ticks: prometheus.NewCounter(prometheus.CounterOpts{Name: "pinwheel_ticks_total",
 			Help: "Events of schedules that this process made."}),
 		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pinwheel_ticks_skipped_total",
-			Help: "Ticks of schedules that were left out, by reason: misfire, overlap or share."}, []string{"reason"}),
+			Help: "Ticks of schedules that were left out, by reason: misfire, overlap, pause or share."}, []string{"reason"}),
 	}
 }
 
@@ -207,7 +208,11 @@ func (t *Ticker) tick(ctx context.Context, s *liveSchedule) (err error) {
 		s.known, s.next = false, due.last.Add(patience)
 		return nil
 	}
-	if len(due.make) > 0 && t.full(ctx, s.owner) {
+	switch {
+	case len(due.make) == 0:
+	case t.skips(s.owner, s.worker):
+		due.leave(len(due.make), skipPause)
+	case t.full(ctx, s.owner):
 		due.leave(len(due.make), skipShare)
 	}
 	return t.make(ctx, s, due)

@@ -32,6 +32,8 @@ type simulation struct {
 	nc  *nats.Conn
 	js  jetstream.JetStream
 	now time.Time
+
+	policy workers.Policy // of the owner
 }
 
 func newSimulation(t *testing.T, start string) *simulation {
@@ -49,7 +51,9 @@ func newSimulation(t *testing.T, start string) *simulation {
 // ticker makes one whose clock is wrong by skew.
 func (s *simulation) ticker(node string, skew time.Duration) *Ticker {
 	return NewTicker(s.nc, events.DefaultPrefix, node, func() time.Time { return s.now.Add(skew) },
-		func(context.Context, string) bool { return false }, zerolog.Nop())
+		func(context.Context, string) bool { return false },
+		func(_, worker string) bool { return s.policy.SkipsTicks(worker) },
+		zerolog.Nop())
 }
 
 func (s *simulation) worker(number int, schedules ...workers.Schedule) *workers.Worker {
@@ -229,6 +233,26 @@ func TestTicksOfAnOwnerThatHasTooMany(t *testing.T) {
 		s.settle(tick)
 	}
 	require.Equal(t, map[string][]int64{"s": {180, 240, 300}}, s.take(start))
+}
+
+// A paused worker whose ticks are skipped gets none, and none is made up for when it is resumed.
+func TestTicksOfAPausedWorker(t *testing.T) {
+	t.Parallel()
+	s := newSimulation(t, "2026-01-01T00:00:00Z")
+	start := s.now
+	tick := s.ticker("a", 0)
+	tick.Install(workers.Only(s.worker(1,
+		workers.Schedule{Name: "s", Cron: "* * * * *", Misfire: workers.MisfireAll})))
+	for minute := range 6 {
+		s.policy.Paused = nil
+		if minute < 3 {
+			s.policy.Paused = map[string]workers.Pause{workers.EveryWorker: {SkipTicks: true}}
+		}
+		s.now = start.Add(time.Duration(minute) * time.Minute)
+		s.settle(tick)
+	}
+	require.Equal(t, map[string][]int64{"s": {180, 240, 300}}, s.take(start))
+	require.InDelta(t, 2, testutil.ToFloat64(tick.skipped.WithLabelValues(string(skipPause))), 0, "after the first minute")
 }
 
 // Ticks that are left out are counted and logged once, by the process that leaves them out.

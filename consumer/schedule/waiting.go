@@ -12,6 +12,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer/jsapi"
 	"github.com/pinwheel-run/pinwheel/consumer/storage"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/internal/lib/guard"
 )
 
@@ -46,6 +47,7 @@ type Waiting struct {
 	sumBytes int            // of added
 	counted  map[string]waitingCount
 	sizes    map[string]*waitingSize // what this process delayed of each owner, minus what has left since
+	admitted admitted                // what this process is about to store
 }
 
 // waitingSize is what this process delayed of an owner.
@@ -65,17 +67,21 @@ func NewWaiting(api *jsapi.Client, usage *storage.Usage, prefix events.Subjects,
 }
 
 // free is how many bytes may be delayed, of all owners together.
-func (w *Waiting) free() int { return max(0, w.maxBytes-w.bytes-w.sumBytes) }
+func (w *Waiting) free() int { return max(0, w.maxBytes-w.taken()) }
+
+// taken is how many bytes wait, of all owners together.
+func (w *Waiting) taken() int { return w.bytes + w.sumBytes + w.admitted.bytes }
 
 // nearlyFull reports whether some owner may have as many events waiting as it may. Only then owners are counted.
 func (w *Waiting) nearlyFull() bool {
 	most := w.most
-	return most > 0 && w.total+w.sum >= most || w.bytes+w.sumBytes > w.free()
+	return most > 0 && w.total+w.sum+len(w.admitted.events) >= most || w.taken() > w.free()
 }
 
-// May reports whether one more event of owner may wait. It may if the owner has not been counted recently.
-func (w *Waiting) May(owner string) bool {
-	most := w.most
+// May reports whether one more event may wait. It may if its owner has not been counted recently. If so, it counts from
+// now on, until Delay has ended or held returns false.
+func (w *Waiting) May(e *lifecycle.Delivery, held func() bool) bool {
+	owner, most := e.Owner, w.most
 	if w.added == nil {
 		w.added, w.sizes = make(map[string]int), make(map[string]*waitingSize)
 	}
@@ -84,23 +90,35 @@ func (w *Waiting) May(owner string) bool {
 		w.added[owner] += 0
 		n := w.counted[owner]
 		unknown = time.Since(n.at) > 2*waitingLook
-		full = !unknown && most > 0 && n.n+w.added[owner] >= most || w.bytesOf(owner) > float64(w.free())
+		full = !unknown && most > 0 && w.eventsOf(owner) >= most || w.bytesOf(owner) > float64(w.free())
 	}
 	full = full && !guard.StoredShares.Off()
 	if !w.looking && since > waitingPause && (since > waitingLook || unknown || most > 0 && w.sum >= most/8 ||
 		w.sumBytes > w.free()/8) {
 		w.countWaiting()
 	}
+	if !full {
+		w.admitted.add(e, held)
+	}
 	return !full
+}
+
+// eventsOf is about how many events of a counted owner wait.
+func (w *Waiting) eventsOf(owner string) int {
+	return w.counted[owner].n + w.added[owner] + w.admitted.owners[owner].events
 }
 
 // bytesOf is about how many bytes of a counted owner wait.
 func (w *Waiting) bytesOf(owner string) float64 {
+	bytes := w.counted[owner].bytes
 	if e := w.sizes[owner]; e != nil {
-		return e.bytes
+		bytes = e.bytes
 	}
-	return w.counted[owner].bytes
+	return bytes + float64(w.admitted.owners[owner].bytes)
 }
+
+// Ended notes that an event that might wait is stored, or is not going to be.
+func (w *Waiting) Ended(e *lifecycle.Delivery) { w.admitted.remove(e) }
 
 // Added notes that an event of size bytes was delayed.
 func (w *Waiting) Added(owner string, size int) {
@@ -122,6 +140,7 @@ func (w *Waiting) Added(owner string, size int) {
 // this process knows.
 func (w *Waiting) countWaiting() {
 	w.looking = true
+	w.admitted.sweep()
 	before, beforeBytes := maps.Clone(w.added), w.sumBytes
 	w.askWaiting(nil, func(total, bytes int, err error) {
 		w.looked, w.looking = time.Now(), false
@@ -201,7 +220,7 @@ func (w *Waiting) askWaiting(ask any, done func(total, bytes int, err error)) {
 
 // TooMany is the failure of a delayed event that is refused.
 func (w *Waiting) TooMany(owner string) *events.Failure {
-	n := w.counted[owner].n + w.added[owner]
+	n := w.eventsOf(owner)
 	if most := w.most; most == 0 || n < most {
 		return events.Fail(events.ReasonRate, "about %.0f bytes of events of owner %s wait for their time already: it may have as many as are free, %d", w.bytesOf(owner), owner, w.free())
 	}

@@ -51,6 +51,32 @@ func (u *Usage) room(processes int64) (room, used uint64) {
 	return min(stream.free(processes), parked.free(processes)), stream.used(processes) + parked.used(processes)
 }
 
+// over reports whether an owner, whose entry may be nil, has more than its share: what is free. The lock of the book
+// must be held.
+func (u *Usage) over(e *entry, processes int64) (room uint64, over bool) {
+	room, used := u.room(processes)
+	return room, used > room/2 && e != nil &&
+		e.all(processes) > float64(max(room, u.events.limit.Load()/ownerPart))
+}
+
+// OverShareOf reports whether Admit would refuse a message of the owner now, or the server does not write events.
+func (u *Usage) OverShareOf(owner string) bool {
+	if u.WriteFailure(events.StreamEvents) != nil {
+		return true
+	}
+	if guard.StoredShares.Off() {
+		return false
+	}
+	u.book.mu.Lock()
+	defer u.book.mu.Unlock()
+	e := u.book.owners[owner]
+	_, over := u.over(e, u.processes.Load())
+	if over && time.Since(e.counted) > lookPause {
+		jsapi.Signal(u.now)
+	}
+	return over
+}
+
 // Admit checks whether a message of size bytes of owner may be stored. If so, it enters the message in the book and
 // returns nil. Otherwise it returns why not.
 func (u *Usage) Admit(owner string, size int) *events.Failure {
@@ -63,8 +89,7 @@ func (u *Usage) Admit(owner string, size int) *events.Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.owners[owner]
-	if room, used := u.room(processes); used > room/2 && e != nil &&
-		e.all(processes) > float64(max(room, u.events.limit.Load()/ownerPart)) {
+	if room, over := u.over(e, processes); over {
 		if time.Since(e.counted) > lookPause {
 			jsapi.Signal(u.now)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // sharedStreams are those in which each owner keeps to its share: beyond it, its oldest messages are removed.
-var sharedStreams = [...]string{events.StreamDead, events.StreamResults, events.StreamBodies}
+var sharedStreams = [...]string{events.StreamDead, events.StreamResults, events.StreamBodies, events.StreamRuns}
 
 // Removed is about how many messages processes would remove from a stream if it had that limit of bytes. owners has the
 // number of messages of each owner. shared is false for a stream in which owners have no shares.

@@ -46,7 +46,7 @@ func (u *Usage) report(ctx context.Context) {
 	u.Reserved.report(u)
 	for _, f := range u.all() {
 		bytes, limit := f.bytes.Load(), f.limit.Load()
-		if limit == 0 || bytes < limit/100*nearlyFull || !u.mayReport(f.name) {
+		if f.spare || limit == 0 || bytes < limit/100*nearlyFull || !u.mayReport(f.name) {
 			continue
 		}
 		line := u.log.Warn().Str("stream", f.name).Uint64("bytes", bytes).Uint64("limit", limit)
@@ -69,7 +69,10 @@ func (u *Usage) fullest(ctx context.Context, name string) (owner string, n uint6
 			return owner, ok
 		}
 	case events.StreamParked:
-		filter, ownerOf = u.cfg.Prefix.AllParked(), u.cfg.Prefix.ParseParked
+		filter, ownerOf = u.cfg.Prefix.AllParked(), func(subject string) (string, bool) {
+			owner, _, _, ok := u.cfg.Prefix.ParseParked(subject)
+			return owner, ok
+		}
 	default:
 		return "", 0
 	}

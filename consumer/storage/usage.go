@@ -44,6 +44,8 @@ type Config struct {
 	Node     string // names this process in a probe message
 	MaxBytes int64  // of the streams of events, of parked events and of schedules, each
 	Replicas int
+	// RunHistory: there is a stream of the run history. When it is full, the fleet works all the same.
+	RunHistory bool
 }
 
 // Usage knows how full the streams are. It keeps each owner to its share of them. Make it with New, start it with Run.
@@ -76,6 +78,7 @@ type Usage struct {
 // level is how full a stream is.
 type level struct {
 	name         string
+	spare        bool // nothing of an event waits for room in it: the stream removes its oldest messages itself
 	bytes, limit atomic.Uint64
 	messages     atomic.Uint64
 	added        atomic.Uint64 // bytes that this process stored since the last check
@@ -129,9 +132,15 @@ func New(cfg Config, nc *nats.Conn, js jetstream.JetStream, log zerolog.Logger) 
 	for _, stream := range []string{events.StreamEvents, events.StreamParked, events.StreamSchedules} {
 		u.of(stream).limit.Store(uint64(cfg.MaxBytes))
 	}
-	for i, owned := range [len(sharedStreams)]func(string) string{cfg.Prefix.DeadOwner, cfg.Prefix.ResultOwner,
-		cfg.Prefix.BodyOwner} {
+	for i, owned := range []func(string) string{cfg.Prefix.DeadOwner, cfg.Prefix.ResultOwner, cfg.Prefix.BodyOwner} {
 		u.shared = append(u.shared, &shared{level: u.of(sharedStreams[i]), owned: owned})
+	}
+	if cfg.RunHistory {
+		l := &level{name: events.StreamRuns, spare: true}
+		u.streams = append(u.streams, l)
+		u.shared = append(u.shared, &shared{level: l, owned: func(owner string) string {
+			return cfg.Prefix.Runs(owner, "", "", "", "")
+		}})
 	}
 	u.refusals, u.dropped = counters()
 	return u
@@ -328,6 +337,7 @@ func (u *Usage) Err() error {
 		u.mu.Unlock()
 		failed := f.failure(u.nc)
 		switch {
+		case f.spare:
 		case failed != nil:
 			errs = append(errs, fmt.Errorf("storage: %w; %s", failed, stored.Advice))
 		case f.full():

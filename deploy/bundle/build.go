@@ -40,7 +40,8 @@ type Bundle struct {
 	Name   string
 	Source string // path of the source, as the author would name it
 
-	Files *assets.Folder // those of Assets; nil = none
+	Files   *assets.Folder    // those of Assets; nil = none
+	Modules []*workers.Module // of WebAssembly, which Code gets from pinwheel:wasm; in the order of their hashes
 
 	manifest *manifest.Manifest // that it was built with; nil = none
 
@@ -209,6 +210,7 @@ type entry struct {
 	files   importedFiles
 	scripts scripts
 	node    bool // it has Node's modules
+	modules *importedModules
 }
 
 // joinSourceErrors makes one list of the faults that several steps found. An error of another kind is returned instead.
@@ -230,6 +232,7 @@ func joinSourceErrors(errs ...error) error {
 
 func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 	path, abs := e.path, e.abs
+	e.modules = &importedModules{found: map[string]*workers.Module{}}
 	dir, web := filepath.Dir(path), &webFiles{}
 	result, err := run(ctx, p, e, web)
 	for first := result; err == nil && len(result.Errors) > 0; {
@@ -250,7 +253,7 @@ func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 		return nil, fmt.Errorf("bundle %s: %w", path, err)
 	}
 	b := &Bundle{
-		File: baseName(abs) + ".js", Inputs: meta.inputs(filepath.Dir(abs)),
+		File: baseName(abs) + ".js", Inputs: append(meta.inputs(filepath.Dir(abs)), e.modules.paths...),
 		Warnings: diagnostics(dir, path, p.withhold(abs, slices.DeleteFunc(result.Warnings, ofBuiltins))),
 		Notes:    web.notes(path),
 	}
@@ -263,6 +266,9 @@ func bundle(ctx context.Context, p *project, e entry) (*Bundle, error) {
 		}
 	}
 	b.Code = keepClassNames(b.Code, b.SourceMap)
+	if b.Modules, err = e.modules.in(b.Code); err != nil {
+		return nil, &SourceError{Diagnostics: []Diagnostic{{File: path, Text: err.Error()}}}
+	}
 	b.Warnings = append(b.Warnings, p.metadataWarnings(e, b.Inputs)...)
 	if len(b.Code) > MaxBundle {
 		text := fmt.Sprintf("the bundle has %d bytes: at most %d are allowed; the largest of its files are %s", len(b.Code), MaxBundle, meta.largest(3))

@@ -361,19 +361,22 @@ func TestBuildTakesFilesForBrowsersWhereThoseForWorkerdWantNode(t *testing.T) {
 	pkg("auth", `"main": "index.js"`, map[string]string{"index.js": `export { scrypt } from "@auth/utils/password";`})
 	pkg("inner", `"main": "index.js", "imports": {"#socket": {"workerd": "./cf.js", "browser": "./web.js"}}`,
 		map[string]string{"index.js": `export { default } from "#socket";`,
-			"cf.js": `import { connect } from "cloudflare:sockets"; export default connect;`, "web.js": `export default "no socket";`})
+			"cf.js": `import { EmailMessage } from "cloudflare:email"; export default EmailMessage;`, "web.js": `export default "no socket";`})
 	pkg("outer", `"exports": {"workerd": "./cf.js", "worker": "./web.js"}`, map[string]string{
 		"cf.js": `export { readFileSync as read } from "presumes-node";`, "web.js": `export const read = "read by fetch";`})
 	pkg("presumes-node", `"main": "index.js"`, map[string]string{"index.js": `module.exports = require("fs");`})
 	pkg("fine", `"exports": {"workerd": "./cf.js", "browser": "./web.js"}`, map[string]string{
 		"cf.js": `export default "fine for workerd";`, "web.js": `export default "fine for browsers";`})
 	pkg("heavy", `"exports": {"workerd": "./cf.js", "browser": "./web.js"}`, map[string]string{
-		"cf.js": `import m from "./m.wasm"; export default m;`, "web.js": `export default "without wasm";`, "m.wasm": ""})
+		"cf.js": `import m from "./m.wasm"; export default m;`, "web.js": `export default "without wasm";`,
+		"m.wasm": emptyWasm})
 	b, err := bundle.Build(t.Context(), write(t, filepath.Join(dir, "w.js"), `import { scrypt } from "auth"; import inner from "inner";
 		import { read } from "outer"; import fine from "fine"; import heavy from "heavy";
 		export default { task: () => [scrypt, inner, read, fine, heavy] }`))
 	require.NoError(t, err)
-	for _, text := range []string{"scrypt of the web", "no socket", "read by fetch", "fine for workerd", "without wasm"} {
+	for _, text := range []string{
+		"scrypt of the web", "no socket", "read by fetch", "fine for workerd", `from "pinwheel:wasm"`,
+	} {
 		require.Contains(t, b.Code, text)
 	}
 	var notes []string
@@ -383,9 +386,8 @@ func TestBuildTakesFilesForBrowsersWhereThoseForWorkerdWantNode(t *testing.T) {
 	const took = ": its files for worker and browser are bundled, because those for workerd import "
 	require.ElementsMatch(t, []string{
 		`package @auth/utils` + took + `"node:crypto", which a worker does not have`,
-		`package inner` + took + `"cloudflare:sockets", which a worker does not have`,
+		`package inner` + took + `"cloudflare:email", which a worker does not have`,
 		`package outer` + took + `"node:fs", which a worker does not have`,
-		`package heavy` + took + `"./m.wasm", which a worker does not have`,
 	}, notes)
 
 	// Where the others do not help either, the deploy says what it says of a package without a choice.

@@ -2,6 +2,8 @@ package bundle
 
 import (
 	_ "embed"
+	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -21,20 +23,21 @@ var asyncHooks string
 const nodeSpace = "node"
 
 // builtins provides the modules that a worker may import beside its files and packages. With node these are all of
-// Node's. Without, there is async_hooks alone, which is bundled like any other module. cloudflare:workers stays an
-// import of the bundle: the runtime has that module.
+// Node's. Without, there is async_hooks alone, which is bundled like any other module. cloudflare:workers and
+// cloudflare:sockets stay imports of the bundle: the runtime has these modules.
 func builtins(node bool) api.Plugin {
 	return api.Plugin{Name: builtinsPlugin, Setup: func(b api.PluginBuild) {
-		b.OnResolve(api.OnResolveOptions{Filter: `^cloudflare:workers$`},
+		b.OnResolve(api.OnResolveOptions{Filter: `^cloudflare:(workers|sockets)$`},
 			func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 				if a.Namespace == cloudflare {
 					return api.OnResolveResult{Path: a.Path, External: true, SideEffects: api.SideEffectsFalse}, nil
 				}
-				return api.OnResolveResult{Path: "workers", Namespace: cloudflare, SideEffects: api.SideEffectsFalse}, nil
+				name := strings.TrimPrefix(a.Path, cloudflare+":")
+				return api.OnResolveResult{Path: name, Namespace: cloudflare, SideEffects: api.SideEffectsFalse}, nil
 			})
-		b.OnLoad(api.OnLoadOptions{Filter: `^workers$`, Namespace: cloudflare},
-			func(api.OnLoadArgs) (api.OnLoadResult, error) {
-				text := "export { " + strings.Join(workersNames, ", ") + " } from \"cloudflare:workers\";"
+		b.OnLoad(api.OnLoadOptions{Filter: `^(workers|sockets)$`, Namespace: cloudflare},
+			func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+				text := fmt.Sprintf("export { %s } from %q;", strings.Join(runtimeNames[a.Path], ", "), cloudflare+":"+a.Path)
 				return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}, nil
 			})
 		b.OnResolve(api.OnResolveOptions{Filter: `^pinwheel:script$`},
@@ -73,6 +76,19 @@ const cloudflare = "cloudflare"
 
 // workersNames are what a worker may import from cloudflare:workers. isolates/js/events/entrypoints.js has the values.
 var workersNames = []string{"RpcTarget", "WorkerEntrypoint", "env", "exports", "waitUntil"}
+
+// runtimeNames are what a worker may import from the modules that the runtime has, by the part of their names after
+// cloudflare:. isolates/js/fetch/sockets.js has what sockets exports.
+var runtimeNames = map[string][]string{"workers": workersNames, "sockets": {"connect"}}
+
+// ImportsSockets reports whether a bundle may open TCP connections: whether it says anywhere that it imports
+// cloudflare:sockets, or Node's modules and the name of one that has sockets.
+func ImportsSockets(code string) bool {
+	return strings.Contains(code, `from "cloudflare:sockets"`) || ImportsNode(code) && socketModule.MatchString(code)
+}
+
+// socketModule is a string with the name of a module of Node that has sockets.
+var socketModule = regexp.MustCompile("[\"'`](?:node:)?(?:net|tls)[\"'`]")
 
 // ImportsRuntime reports whether a bundle may import cloudflare:workers: whether it says so anywhere.
 func ImportsRuntime(code string) bool { return strings.Contains(code, `from "cloudflare:workers"`) }

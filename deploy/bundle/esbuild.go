@@ -30,7 +30,8 @@ func run(ctx context.Context, p *project, e entry, web *webFiles) (result api.Bu
 // buildOptions are the options of esbuild. done must be called after the build.
 func buildOptions(p *project, e entry, web *webFiles) (o api.BuildOptions, done func()) {
 	abs, dir := e.abs, filepath.Dir(e.abs)
-	plugins := []api.Plugin{builtins(e.node), refuseImports(), e.files.data(), e.scripts.plugin(p)}
+	plugins := []api.Plugin{builtins(e.node), refuseImports(), e.files.data(), e.scripts.plugin(p),
+		e.modules.plugin(p, e.files)}
 	if !p.open {
 		plugins = append(plugins, p.plugin())
 	}
@@ -67,8 +68,6 @@ func buildOptions(p *project, e entry, web *webFiles) (o api.BuildOptions, done 
 	return o, done
 }
 
-const noWasm = "a worker has no WebAssembly, because nothing limits the memory of a WebAssembly module"
-
 // refuseImports refuses imports that esbuild would leave in the code. A worker cannot import at run time.
 func refuseImports() api.Plugin {
 	refuse := func(text, note string) func(api.OnResolveArgs) (api.OnResolveResult, error) {
@@ -80,8 +79,5 @@ func refuseImports() api.Plugin {
 	return api.Plugin{Name: "pinwheel", Setup: func(b api.PluginBuild) {
 		b.OnResolve(api.OnResolveOptions{Filter: `^(https?:)?//`},
 			refuse("import of %q: a worker cannot import from a URL", "download the module, or install its npm package, and import that"))
-		b.OnResolve(api.OnResolveOptions{Filter: `\.wasm(\?.*)?$`},
-			refuse("import of %q: "+noWasm,
-				"use JavaScript that does the same: many packages have it as a separate entry or as another package"))
 	}}
 }

@@ -24,6 +24,9 @@ func (b *Bundle) Hash() (string, error) {
 		fmt.Fprintf(h, "%d:", len(part))
 		_, _ = h.Write(part) // a hash.Hash never fails
 	}
+	for _, m := range b.Modules {
+		fmt.Fprintf(h, "wasm:%s", m.Hash)
+	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
@@ -47,6 +50,7 @@ type hashed struct {
 	Trace       *workers.Trace  `json:",omitempty"`
 
 	BinaryType workers.BinaryType `json:",omitempty"`
+	Sources    []workers.Source   `json:",omitempty"`
 }
 
 type hashedBindings struct {
@@ -93,6 +97,6 @@ func canonical(s workers.Spec) ([]byte, error) {
 	return json.Marshal(hashed{
 		s.Mode.OrDefault(), hashedOf(s.Bindings), s.Limits, s.Retries, s.Lifetime, s.OnDead, s.Idempotent, s.Schedules,
 		slices.Sorted(slices.Values(s.Secrets)), s.Concurrency, s.HTTP, s.Assets, s.Batch, s.Trace,
-		s.BinaryType,
+		s.BinaryType, s.Sources,
 	})
 }

@@ -32,6 +32,9 @@ func (f importedFiles) with(rules map[string]manifest.FileKind) importedFiles {
 func (f importedFiles) loaders() map[string]api.Loader {
 	all := map[string]api.Loader{}
 	for extension, kind := range f {
+		if kind == manifest.CompiledWasm {
+			continue
+		}
 		if all[extension] = api.LoaderText; kind == manifest.Data {
 			all[extension] = api.LoaderBinary
 		}

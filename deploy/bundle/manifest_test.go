@@ -57,7 +57,7 @@ func TestManifestFaultsSayWhereAndWhatIsAllowed(t *testing.T) {
 		"{}\n{}":                              "2:1: something follows the manifest's closing brace",
 		"{\"vars\": {}\n \"queues\": {}}":     "2:2: this is not JSON: invalid character '\"' after object key:value pair",
 		"{\"vars\": {},,}":                    "1:14: this is not JSON",
-		"{\n  \"var\": {}}":                   "2:3: unknown key \"var\": the manifest may have $schema, assets, batch, binaryType, concurrency, fileRoutes, http, idempotent, kv, lifetime, limits, main, mode, name, nats, node, objects, onDeadLetter, plain, queues, retries, schedules, secrets, services, trace, vars, version",
+		"{\n  \"var\": {}}":                   "2:3: unknown key \"var\": the manifest may have $schema, assets, batch, binaryType, concurrency, fileRoutes, http, idempotent, kv, lifetime, limits, main, mode, name, nats, node, objects, onDeadLetter, plain, queues, retries, schedules, secrets, services, sources, trace, vars, version",
 		"{\"Vars\": {}}":                      "1:2: unknown key \"Vars\"",
 		"{\"vars\": {}, \"vars\": {}}":        "1:14: key \"vars\" stands twice",
 		"{\"limits\": {\"cpu\": 1}}":          "1:13: unknown key \"limits.cpu\": limits may have cpuMs, heapMB, logBytes, sends, subrequests, wallMs",

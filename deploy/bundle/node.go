@@ -23,9 +23,6 @@ func nodeModule(text string, notes []string) (name string, ok bool) {
 	return name, prefixed
 }
 
-// wasmRefused is our message for an import of WebAssembly.
-var wasmRefused = regexp.MustCompile(`^import of "([^"]+)": ` + noWasm + `$`)
-
 // platforms are the runtimes that have modules with these schemes.
 var platforms = map[string]string{
 	cloudflare: "Cloudflare's runtime", "bun": "Bun", "deno": "Deno", "npm": "Deno", "jsr": "Deno",
@@ -84,8 +81,10 @@ func insteadOf(module string) (string, bool) {
 		return "use ReadableStream, WritableStream, TransformStream and TextDecoderStream", true
 	case "zlib":
 		return "use CompressionStream and DecompressionStream", true
-	case "http", "https", "http2", "net", "tls", "dgram", "dns":
-		return "use fetch(); a worker opens no other connections", true
+	case "net", "tls":
+		return "use connect() of cloudflare:sockets", true
+	case "http", "https", "http2", "dgram", "dns":
+		return "use fetch()", true
 	case "url", "querystring", "punycode":
 		return "use URL and URLSearchParams", true
 	case "util":
@@ -157,8 +156,6 @@ const (
 // insteadOfCloudflare says what a worker uses instead of a module of Cloudflare's runtime.
 func insteadOfCloudflare(module string) (string, bool) {
 	switch module {
-	case "sockets":
-		return "use fetch() or WebSocket; a worker opens no other connections", true
 	case "email":
 		return "send mail by the HTTP API of a mail service, with fetch()", true
 	case "workflows":

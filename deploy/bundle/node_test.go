@@ -34,7 +34,7 @@ func TestBuildNamesModulesOfNodeAndWhatDoesTheirWork(t *testing.T) {
 func TestBuildNamesModulesOfOtherRuntimesAndWhatDoesTheirWork(t *testing.T) {
 	t.Parallel()
 	for module, want := range map[string]string{
-		"cloudflare:sockets": "use fetch() or WebSocket", "cloudflare:email": "send mail by the HTTP API",
+		"cloudflare:email":     "send mail by the HTTP API",
 		"cloudflare:workflows": "use tasks", "cloudflare:test": "use 'pinwheel dev'",
 		"cloudflare:nonesuch": "use the web API",
 		"bun:sqlite":          "use the web API", "npm:chalk@5": "install the package into node_modules",
@@ -51,8 +51,13 @@ func TestBuildNamesModulesOfOtherRuntimesAndWhatDoesTheirWork(t *testing.T) {
 	}
 	// Whoever tries, and can do without, is let.
 	_, err := bundle.Build(t.Context(), write(t, t.TempDir()+"/app.js",
-		`let s; try { s = require("cloudflare:sockets") } catch {} export default { task: () => import("cloudflare:sockets").catch(() => s) }`))
+		`let s; try { s = require("cloudflare:email") } catch {} export default { task: () => import("cloudflare:email").catch(() => s) }`))
 	require.NoError(t, err)
+	// The runtime has this one, whichever way it is imported.
+	b, err := bundle.Build(t.Context(), write(t, t.TempDir()+"/app.js",
+		`import { connect } from "cloudflare:sockets"; export default { task: async () => [connect, await import("cloudflare:sockets"), require("cloudflare:sockets")] }`))
+	require.NoError(t, err)
+	require.True(t, bundle.ImportsSockets(b.Code))
 }
 
 // A refused import of a package says how the source comes to need it.

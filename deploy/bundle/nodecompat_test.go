@@ -21,11 +21,11 @@ func TestNodesModulesInABundle(t *testing.T) {
 		"package.json":                     `{"name": "app"}`,
 		"node_modules/events/package.json": `{"name": "events", "main": "index.js"}`,
 		"node_modules/events/index.js":     `module.exports = "events as a package";`,
-		"node_modules/zlib/package.json":   `{"name": "zlib", "main": "index.js"}`,
-		"node_modules/zlib/index.js":       `module.exports = "zlib as a package";`,
-		"node_modules/reader/package.json": `{"name": "reader", "main": "index.js", "browser": {"fs": false, "crypto": "./web.js"}}`,
-		"node_modules/reader/index.js":     `module.exports = [require("fs"), require("crypto"), require("node:fs")];`,
-		"node_modules/reader/web.js":       `module.exports = "crypto for browsers";`,
+		"node_modules/dns/package.json":    `{"name": "dns", "main": "index.js"}`,
+		"node_modules/dns/index.js":        `module.exports = "dns as a package";`,
+		"node_modules/reader/package.json": `{"name": "reader", "main": "index.js", "browser": {"fs": false, "dgram": "./web.js"}}`,
+		"node_modules/reader/index.js":     `module.exports = [require("fs"), require("dgram"), require("node:fs")];`,
+		"node_modules/reader/web.js":       `module.exports = "dgram for browsers";`,
 		"node_modules/test/package.json":   `{"name": "test", "main": "index.js"}`,
 		"node_modules/test/index.js":       `module.exports = "test as a package";`,
 	} {
@@ -45,9 +45,10 @@ func TestNodesModulesInABundle(t *testing.T) {
 		`import it from "events/";`:      "events as a package",
 		`const it = require("util");`:    `builtin("util")`,
 		`import it from "fs/promises";`:  `builtin("fs/promises")`,
-		`import it from "zlib";`:         "zlib as a package",
-		`import it from "node:zlib";`:    `builtin("zlib")`,
-		`import it from "reader";`:       "crypto for browsers",
+		`import it from "dns";`:          "dns as a package",
+		`import it from "node:dns";`:     `builtin("dns")`,
+		`import it from "zlib";`:         `builtin("zlib")`,
+		`import it from "reader";`:       "dgram for browsers",
 		`import it from "test";`:         "test as a package",
 		`import it from "node:test";`:    `builtin("test")`,
 		`import "node:process"; let it;`: nodeBanner,
@@ -57,6 +58,12 @@ func TestNodesModulesInABundle(t *testing.T) {
 		require.True(t, strings.HasPrefix(code, nodeBanner+"\n"), code)
 		require.Contains(t, code, want, text)
 		require.True(t, bundle.ImportsNode(code))
+		require.False(t, bundle.ImportsSockets(code))
+	}
+	for _, name := range []string{"net", "node:net", "tls", "node:tls"} {
+		code, err := build(`import it from "` + name + `";`)
+		require.NoError(t, err)
+		require.True(t, bundle.ImportsSockets(code), code)
 	}
 	code, err := build(`import it from "reader";`)
 	require.NoError(t, err)

@@ -166,8 +166,5 @@ func missingModule(m api.Message) (name string, ok bool) {
 	if scheme, name, ok := platformModule(m.Text); ok {
 		return scheme + ":" + name, true
 	}
-	if match := wasmRefused.FindStringSubmatch(m.Text); match != nil {
-		return match[1], true
-	}
 	return "", false
 }

@@ -114,7 +114,7 @@ func TestPackageJSONHasAManifestBelowItsKey(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, m)
 	}
-	require.Equal(t, `m:1:29: unknown key "mian": the manifest may have $schema, assets, batch, binaryType, concurrency, fileRoutes, http, idempotent, kv, lifetime, limits, main, mode, name, nats, node, objects, onDeadLetter, plain, queues, retries, schedules, secrets, services, trace, vars, version`,
+	require.Equal(t, `m:1:29: unknown key "mian": the manifest may have $schema, assets, batch, binaryType, concurrency, fileRoutes, http, idempotent, kv, lifetime, limits, main, mode, name, nats, node, objects, onDeadLetter, plain, queues, retries, schedules, secrets, services, sources, trace, vars, version`,
 		refused(t, manifest.Package, `{"name": "x", "pinwheel":  {"mian": "src/index.ts"}}`))
 }
 

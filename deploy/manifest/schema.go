@@ -81,6 +81,9 @@ func schemaOf(path string, t reflect.Type) schema {
 	case t == reflect.TypeFor[workers.CORS]():
 		return schema{"anyOf": []schema{{"type": "string"}, {"type": "array", "items": schema{"type": "string"}},
 			objectSchema(path, t)}}
+	case t == reflect.TypeFor[workers.Start]():
+		return schema{"anyOf": []schema{{"type": "string", "enum": []string{workers.StartNew, workers.StartAll}},
+			objectSchema(path, t)}}
 	case t == reflect.TypeFor[workers.RequestLog]():
 		return schema{"anyOf": []schema{schemaOf(path+".level", reflect.TypeFor[workers.RequestLevel]()),
 			objectSchema(path, t)}}

@@ -106,7 +106,7 @@ var wranglerRefused = map[string]string{
 	"vectorize":                         noModels,
 	"vpc_networks":                      "fetch() reaches what the fleet's PINWHEEL_ALLOW_PRIVATE_ADDRESSES allows",
 	"vpc_services":                      "fetch() reaches what the fleet's PINWHEEL_ALLOW_PRIVATE_ADDRESSES allows",
-	"wasm_modules":                      "a worker has no WebAssembly",
+	"wasm_modules":                      noBuild + "import a .wasm file",
 	"worker_loaders":                    "a worker cannot load code",
 	"workflows":                         "use tasks: env.QUEUE.send() has another event run, and task() is retried when it throws",
 

@@ -14,6 +14,8 @@ type FileKind string
 const (
 	Text FileKind = "Text" // a string
 	Data FileKind = "Data" // an ArrayBuffer
+
+	CompiledWasm FileKind = "CompiledWasm" // a WebAssembly.Module
 )
 
 // wranglerRule says what an import of some files gives.
@@ -29,15 +31,17 @@ var anyOf = regexp.MustCompile(`^(?:\*\*/)?\*(\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]
 // codeFiles are the extensions of files that are code, whatever a rule says.
 var codeFiles = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx", ".json", ".wasm"}
 
-// wranglerRules keeps the rules for texts and data. Those for code say what is so anyway; an import of WebAssembly is
-// refused where it stands.
+// wasmGlob is a glob of modules of WebAssembly, which need no rule.
+var wasmGlob = regexp.MustCompile(`^(?:\*\*/)?\*\.wasm(?:\?module)?$`)
+
+// wranglerRules keeps the rules for texts, data and WebAssembly. Those for code say what is so anyway.
 func (m *Manifest) wranglerRules(rules []wranglerRule) error {
 	for i, rule := range rules {
 		path := fmt.Sprintf("rules[%d]", i)
 		switch rule.Type {
-		case "ESModule", "CommonJS", "CompiledWasm":
+		case "ESModule", "CommonJS":
 			continue
-		case string(Text), string(Data):
+		case string(Text), string(Data), string(CompiledWasm):
 		default:
 			return m.d.fail(m.d.place(path+".type"), "%s.type is %s: it is one of Text, Data, ESModule, CommonJS, CompiledWasm",
 				path, strconv.Quote(shorten(rule.Type)))
@@ -46,6 +50,8 @@ func (m *Manifest) wranglerRules(rules []wranglerRule) error {
 			at := fmt.Sprintf("%s.globs[%d]", path, j)
 			match := anyOf.FindStringSubmatch(glob)
 			switch {
+			case rule.Type == string(CompiledWasm) && wasmGlob.MatchString(glob):
+				continue
 			case match == nil:
 				return m.d.fail(m.d.place(at), "%s is %s: it is **/*.EXTENSION, for all files with that extension", at,
 					strconv.Quote(shorten(glob)))

@@ -17,7 +17,11 @@ type Attempt struct {
 	Number int       // 1 for the first; of a batch, that of Event
 	Start  time.Time // when a thread took it; set by dispatch
 	Own    bool      // it gets an isolate of its own, in any mode of the worker
-	Status int       // of the reply that was reported before the end; set by dispatch
+	// Status, Sent and Replied are of the reply that was reported before the end: its status, the bytes of its body that
+	// came with it (at most what fits), and how long after Start that was. dispatch sets them.
+	Status  uint16
+	Sent    uint32
+	Replied time.Duration
 	// Halt is not nil when the process may lose the right to run the attempt: it fires then.
 	Halt *events.Signal
 	// Trace is not nil when spans of the attempt are kept. An Observer sets it.
@@ -51,6 +55,9 @@ type End struct {
 	// Interrupted: the attempt was stopped or did not start, without a fault of its own: the process drains, or another
 	// event ended the isolate that they shared. It runs again. Failure is nil.
 	Interrupted bool
+	// Died: it was interrupted because the process has ended that ran it. It runs again also when a Reply was reported
+	// before, as after the end of a process of the fleet: what waitUntil had left did not run.
+	Died bool
 	// Started is false when no line of the handler ran. Then it does not count as an attempt.
 	Started bool
 	// NoRetry: the handler called event.noRetry().
@@ -71,6 +78,9 @@ type End struct {
 	// that thread do not have this.
 	Lost bool
 }
+
+// Cancelled reports whether the attempt was ended because somebody cancelled its event.
+func (e *End) Cancelled() bool { return e.Failure != nil && e.Failure.Reason == events.ReasonCancelled }
 
 // NotRun reports whether no attempt was made: the event runs later.
 func (e *End) NotRun() bool { return e.Interrupted && !e.Started }

@@ -10,6 +10,7 @@ import (
 // Call is a call of a method of a binding in env.
 type Call struct {
 	Owner   string
+	From    *Attempt        // the run that calls
 	Binding workers.Binding // of the worker that runs: JavaScript named it, and the worker has it
 	Method  string
 	// Texts and Body are the arguments. JavaScript wrote them.

@@ -1,6 +1,10 @@
 package lifecycle
 
-import "github.com/pinwheel-run/pinwheel/events"
+import (
+	"sync/atomic"
+
+	"github.com/pinwheel-run/pinwheel/events"
+)
 
 // Delivery is an Event with what one process knows of it. The room that has it writes it: consumer or gateway before
 // dispatch gets it, dispatch until it is settled.
@@ -27,6 +31,8 @@ type Delivery struct {
 	Asked bool
 	// Interrupted is the number of its runs in this process that ended because another event ended their isolate.
 	Interrupted int
+
+	began int64 // see Begins; a plain number, so that deliveries can be copied
 
 	// Requester is not nil when a requester waits and takes the reply's body in chunks.
 	Requester *events.Requester
@@ -58,6 +64,12 @@ type Caller interface {
 	// End says that nothing of the event runs any more. It is called once, after Reply.
 	End()
 }
+
+// Begins notes when the attempt in progress began, Unix time in nanoseconds; 0 = none is in progress.
+func (d *Delivery) Begins(at int64) { atomic.StoreInt64(&d.began, at) }
+
+// Began is what Begins noted last. Any goroutine may call it.
+func (d *Delivery) Began() int64 { return atomic.LoadInt64(&d.began) }
 
 // Direct reports whether the event is a direct one.
 func (d *Delivery) Direct() bool { return d.Caller != nil }

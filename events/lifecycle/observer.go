@@ -23,6 +23,8 @@ type Observer interface {
 	Ended(r *Report)
 	// Settled: dispatch has decided about an event, or only its reply is ready (Settlement.ReplyOnly).
 	Settled(s *Settlement)
+	// Cancelled: an event was cancelled while no attempt of it was in progress. Of one that runs, Ended says so.
+	Cancelled(e *Delivery)
 }
 
 // Unobserved is an Observer that sees nothing.
@@ -45,6 +47,9 @@ func (Unobserved) Ended(*Report) {}
 
 // Settled implements Observer.
 func (Unobserved) Settled(*Settlement) {}
+
+// Cancelled implements Observer.
+func (Unobserved) Cancelled(*Delivery) {}
 
 // Observers are the observers of a process. Any goroutine may use them. nil has none.
 type Observers struct {

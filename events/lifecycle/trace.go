@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"time"
+
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
@@ -11,6 +13,16 @@ type Trace interface {
 	Context() events.TraceContext
 	// Begin begins a span below it. It returns nil when the attempt has as many as are kept.
 	Begin(op Operation) Span
+	// Record keeps a span of an operation that is over. Another process has made it.
+	Record(op Operation, was Past)
+}
+
+// Past is an operation that is over.
+type Past struct {
+	ID           [8]byte // of its span
+	Began, Ended time.Time
+	Status       int    `json:",omitempty"` // of an HTTP response; 0 = none
+	Error        string `json:",omitempty"` // "" = it succeeded
 }
 
 // Span is an operation under way. Any goroutine may use it.

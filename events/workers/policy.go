@@ -40,13 +40,19 @@ type Policy struct {
 	// Compilers are those that the code of its workers gets, full or baseline, within what the process has. Owners with
 	// other compilers never share its isolates, nor does its group.
 	Compilers Compilers `json:"compilers,omitempty"`
-	// MaxWorkers and CodeBytes bound what its people deploy by the owner API: the number of workers, and the bytes of all
-	// kept versions with their source maps. Zero means DefaultMaxWorkers and DefaultCodeBytes. Deploys by the fleet's user
-	// pass them.
+	// WASM lets the code of its workers have modules of WebAssembly, with the compilers full. Owners with and
+	// without never share isolates.
+	WASM bool `json:"wasm,omitempty"`
+	// Cell says in which process its workers run: with all others, in a cell of its own, or in one with a name, whose
+	// owners share it. Owners of a group that are in different cells never share isolates. "" = what the fleet has.
+	Cell Cell `json:"cell,omitempty"`
+	// MaxWorkers and CodeBytes bound what its people deploy by the owner API: the number of workers, and the bytes
+	// of all kept versions with their source maps. Zero means DefaultMaxWorkers and DefaultCodeBytes. Deploys by the
+	// fleet's user pass them.
 	MaxWorkers int `json:"maxWorkers,omitempty"`
 	CodeBytes  int `json:"codeBytes,omitempty"`
-	// AssetBytes bounds the files that its people store by the owner API, for all kept versions: each counts its bytes and
-	// 4096 more. Zero means DefaultAssetBytes. Deploys by the fleet's user pass it.
+	// AssetBytes bounds the files that its people store by the owner API, for all kept versions: each counts its
+	// bytes and 4096 more. Zero means DefaultAssetBytes. Deploys by the fleet's user pass it.
 	AssetBytes int `json:"assetBytes,omitempty"`
 	// KVBytes bounds the data that its workers store by KV bindings, bytes; nats-server keeps to it. Zero means
 	// PINWHEEL_OWNER_KV_BYTES.
@@ -64,9 +70,16 @@ type Policy struct {
 	// None = nothing.
 	NATSPublish []string `json:"natsPublish,omitempty"`
 	NATSRequest []string `json:"natsRequest,omitempty"`
+	// Consume are the sources that its workers may have: patterns like stream:ORDERS, stream:SHOP_*:orders.>, kv:FLAGS,
+	// objects:UPLOADS, subject:sensors.>, warehouse/stream:STOCK. None = nothing.
+	Consume []string `json:"consume,omitempty"`
+	// Runs says which of its attempts the run history keeps. "" = those that the fleet keeps.
+	Runs KeepRuns `json:"runs,omitempty"`
 	// Hosts are what the routes of its workers may name: "shop.acme.example", "*.acme.example" for every host below, "*"
 	// for every host. None = its workers have no routes.
 	Hosts []string `json:"hosts,omitempty"`
+	// Paused are the workers whose events do not start, by name, or EveryWorker. Resuming removes the entry.
+	Paused map[string]Pause `json:"paused,omitempty"`
 	// Ceilings bound the limits of its workers. A worker that asks for more gets the ceiling.
 	Ceilings Limits `json:"ceilings,omitzero"`
 }
@@ -128,7 +141,7 @@ func (p Policy) Validate() error {
 			return err
 		}
 	}
-	if err := p.Compilers.checkOfOwner(); err != nil {
+	if err := cmp.Or(p.Compilers.checkOfOwner(), p.Cell.Check(), p.Runs.Check()); err != nil {
 		return err
 	}
 	if len(p.Hosts) > MaxHosts {
@@ -143,7 +156,10 @@ func (p Policy) Validate() error {
 		}
 	}
 	if err := cmp.Or(checkSubjects("natsPublish", p.NATSPublish),
-		checkSubjects("natsRequest", p.NATSRequest)); err != nil {
+		checkSubjects("natsRequest", p.NATSRequest), checkConsume(p.Consume)); err != nil {
+		return err
+	}
+	if err := checkPaused(p.Paused); err != nil {
 		return err
 	}
 	if err := p.Ceilings.Validate(); err != nil {

@@ -23,6 +23,7 @@ type Spec struct {
 	OnDead     *events.DeadHook `json:"onDeadLetter,omitempty"` // gets the worker's dead letters; nil = none
 	Idempotent bool             `json:"idempotent,omitempty"`   // a successful event never runs again: its stored result answers
 	Schedules  []Schedule       `json:"schedules,omitempty"`    // when its scheduled handler runs by itself
+	Sources    []Source         `json:"sources,omitempty"`      // whose messages are its tasks
 	Secrets    []string         `json:"secrets,omitempty"`      // env.NAME is the value of this secret, which is stored elsewhere
 	// Concurrency is how many events of the worker may run at once in all processes together; 0 = as many as its owner's.
 	Concurrency int `json:"concurrency,omitempty"`
@@ -47,8 +48,8 @@ func (s Spec) OrDefault() Spec {
 func (s Spec) Validate() error {
 	checks := []func() error{
 		s.Bindings.Validate, s.Limits.Validate, s.Retries.Validate, s.Lifetime.Validate, s.validateSchedules,
-		s.validateSecrets, s.validateHTTP, s.Trace.validate, s.Assets.validate, s.validateFilesBinding, s.Mode.Validate,
-		s.BinaryType.validate,
+		s.validateSources, s.validateSecrets, s.validateHTTP, s.Trace.validate, s.Assets.validate, s.validateFilesBinding,
+		s.Mode.Validate, s.BinaryType.validate,
 	}
 	if s.Batch != nil {
 		checks = append(checks, s.Batch.Validate)

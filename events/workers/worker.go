@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -24,6 +25,7 @@ type Worker struct {
 	Code      string        // one ES module, imports bundled
 	File      string        // its name in stack traces, for example "hello.js"
 	SourceMap []byte        // version 3 JSON; nil = none
+	Modules   []*Module     `json:",omitempty"` // of WebAssembly, which Code gets from pinwheel:wasm; in the order of Hash
 
 	DeployedAt time.Time
 
@@ -33,6 +35,30 @@ type Worker struct {
 
 // Target is "owner/name".
 func (w *Worker) Target() string { return w.Owner + "/" + w.Name }
+
+// Module is a module of WebAssembly in a bundle. Workers share it.
+type Module struct {
+	Hash string // SHA-256, hex
+	Code []byte
+}
+
+// ModuleBytes is how many bytes the modules of WebAssembly have.
+func (w *Worker) ModuleBytes() (n int) {
+	for _, m := range w.Modules {
+		n += len(m.Code)
+	}
+	return n
+}
+
+// Module returns the bytes of the module of WebAssembly with that hash. Nobody may change them.
+func (w *Worker) Module(hash string) ([]byte, error) {
+	for _, m := range w.Modules {
+		if m.Hash == hash {
+			return m.Code, nil
+		}
+	}
+	return nil, fmt.Errorf("the bundle has no module of WebAssembly with the hash %q", hash)
+}
 
 // Handlers are what a module handles.
 type Handlers struct {

@@ -53,6 +53,13 @@ func (s *Threads[T]) Unassign(r Release, t T) {
 	}
 }
 
+// Len returns how many releases have a thread.
+func (s *Threads[T]) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.of)
+}
+
 // Each calls f for the releases of a worker that have a thread, or of all the owner's workers if name is "". f must not
 // call the Threads.
 func (s *Threads[T]) Each(owner, name string, f func(Release, T)) {

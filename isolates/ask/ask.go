@@ -11,13 +11,34 @@ import (
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
+// Wasm is WebAssembly in a context. Admit answers whether V8 may compile a module, by v8x.AnswerWasm. Import returns
+// the bytes of a module of the worker's bundle. Decode and Tag return an error when V8 must not decode the module of
+// that hash, or make a tag with those parameters.
+type Wasm struct {
+	Admit  func(code []byte) ([]byte, error)
+	Decode func(hash []byte) error
+	Tag    func(parameters string) error
+	Import func(hash string) ([]byte, error)
+}
+
 // Answers returns the v8x.HostFunc of a context. frames maps the frames of a stack to the author's files.
-func Answers(frames func(string) string) v8x.HostFunc {
+func Answers(frames func(string) string, wasm Wasm) v8x.HostFunc {
 	return func(in []byte) ([]byte, error) {
 		q := v8x.ReadCommands(in)
 		op, _ := q.Next()
 		if op == js.AskFrames {
 			return v8x.AnswerString(frames(q.Text())), nil
+		}
+		switch op {
+		case js.AskWasm:
+			return wasm.Admit(q.View())
+		case js.AskWasmDecode:
+			return v8x.AnswerNull(), wasm.Decode(q.View())
+		case js.AskWasmTag:
+			return v8x.AnswerNull(), wasm.Tag(q.Text())
+		case js.AskWasmImport:
+			code, err := wasm.Import(q.Text())
+			return v8x.AnswerBytes(code), err
 		}
 		return answer(op, &q)
 	}

@@ -24,12 +24,13 @@ type Session struct {
 	wrote atomic.Bool
 }
 
-// Begin reads a call of a worker from the commands of a turn, and counts it, unless it is one of a service. The channel
+// Begin reads a call of a run from the commands of a turn, and counts it, unless it is one of a service. The channel
 // bounds how many calls of its kind are under way: a call sends to it before it begins, and receives from it when it is
 // over. The error says that the worker has no such binding with methods, or that the run has used its budget.
-func (s *Session) Begin(in *v8x.Commands, w *workers.Worker) (c *lifecycle.Call, slots chan struct{}, err error) {
+func (s *Session) Begin(in *v8x.Commands, from *lifecycle.Attempt) (c *lifecycle.Call, slots chan struct{}, err error) {
+	w := from.Worker
 	kind, name := workers.BindingKind(in.Text()), in.Text()
-	c = &lifecycle.Call{Owner: w.Owner, Method: in.Text(), Texts: in.Strings(), Body: slices.Clone(in.View()),
+	c = &lifecycle.Call{Owner: w.Owner, From: from, Method: in.Text(), Texts: in.Strings(), Body: slices.Clone(in.View()),
 		Wrote: &s.wrote}
 	if kind == workers.BindingService { // Service says whether there is one, and events.ServiceTree bounds the calls
 		c.Binding = workers.Binding{Kind: kind, Name: name}

@@ -19,7 +19,7 @@ import (
 func Encode(call *v8x.Call, w *workers.Worker, s *Secrets) *v8x.Call {
 	texts, others := pairs(w.Vars), []string(nil)
 	if s != nil {
-		texts = append(texts, s.values()...)
+		texts = append(texts, s.Values()...)
 	}
 	for _, binding := range w.Env() {
 		if binding.Kind != workers.BindingVar && binding.Kind != workers.BindingJSON {

@@ -22,6 +22,10 @@ func NewSecrets[V ~string](values map[string]V) *Secrets {
 	return &Secrets{values: func() []string { return list }}
 }
 
+// Values returns the names and the values: name, value, name, value … It is for whoever hands them to JavaScript, here
+// or in a cell, and for nobody who writes or prints them.
+func (s *Secrets) Values() []string { return s.values() }
+
 // Replace marks the values as old: no further event begins in a context with them. Any goroutine may call it.
 func (s *Secrets) Replace() { s.replaced.Store(true) }
 

@@ -78,7 +78,14 @@ var (
 	global = netip.MustParsePrefix("2000::/3")
 )
 
-var errAddress = errors.New("address is not allowed")
+// mailPort is that of SMTP between servers: a fleet would be used to send mail to everybody.
+const mailPort = 25
+
+var (
+	errAddress  = errors.New("address is not allowed")
+	errReserved = fmt.Errorf("%w: it is one of the fleet's own servers", errAddress)
+	errMail     = fmt.Errorf("%w: port 25 is closed to workers: send mail by port 587 or 465, or by an HTTP API", errAddress)
+)
 
 // exceptions says how an operator can allow an address.
 const exceptions = "the fleet's PINWHEEL_ALLOW_PRIVATE_ADDRESSES can allow it"
@@ -101,6 +108,9 @@ func checkAddress(address string, allowed []netip.Prefix) error {
 	}
 	return checkPublic(ip)
 }
+
+// IsPublic reports whether an address is one of a server on the Internet.
+func IsPublic(ip netip.Addr) bool { return checkPublic(ip.Unmap().WithZone("")) == nil }
 
 // checkPublic returns an error that names the special network of ip, or nil. ip must not be IPv4-mapped.
 func checkPublic(ip netip.Addr) error {

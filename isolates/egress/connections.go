@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -100,12 +101,23 @@ func (c *Connections) dial(ctx context.Context, network, address string) (net.Co
 		<-c.places
 		c.Release()
 	})
-	conn, err := c.client.dial(ctx, network, address)
+	conn, err := c.client.connect(ctx, c.owner, network, address)
 	if err != nil {
 		free()
 		return nil, err
 	}
 	return &placed{Conn: conn, free: free}, nil
+}
+
+// Dial connects to address, HOST:PORT, under the guard, for a process that speaks for the owner. It waits while the
+// owner has as many connections as it may. ctx bounds only how long that takes. The connection counts as one of the
+// owner's until it is closed. The error is Told: in words for the author of a handler.
+func (c *Connections) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := c.dial(ctx, network, address)
+	if err != nil {
+		return nil, Tell(err, address)
+	}
+	return conn, nil
 }
 
 // placed is a connection that frees its place when it is closed.
@@ -114,6 +126,15 @@ type placed struct {
 	free func()
 }
 
+// CloseWrite says that nothing more is sent. What the server sends can be read until it ends the connection.
+func (p *placed) CloseWrite() error {
+	if half, ok := p.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// Close ends the connection and frees its place.
 func (p *placed) Close() error {
 	defer p.free()
 	return p.Conn.Close()

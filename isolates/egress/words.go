@@ -33,6 +33,9 @@ func server(u *url.URL) string {
 // inWords returns the reason why an exchange with a server failed. reading is true if the head of the response had
 // arrived.
 func inWords(err error, server string, reading bool) error {
+	if told, ok := errors.AsType[Told](err); ok {
+		return told
+	}
 	for _, words := range [...]func(error, string) string{ofAddress, ofName, ofConnecting, ofTLS, ofHTTP} {
 		if text := words(err, server); text != "" {
 			return errors.New(text)

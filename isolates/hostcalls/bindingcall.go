@@ -18,7 +18,7 @@ func (r *Calls) callBinding(in *v8x.Commands) {
 	if r.session == nil {
 		r.session = &bindings.Session{}
 	}
-	call, slots, err := r.session.Begin(in, r.run.Attempt().Worker)
+	call, slots, err := r.session.Begin(in, r.run.Attempt())
 	keeps, stored := in.Bool(), in.Number() // the answer's body stays in Go; what Go keeps is the body of the call, or -1
 	if err == nil && call.Binding.Kind == workers.BindingService {
 		r.callService(c, call, n)

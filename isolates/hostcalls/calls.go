@@ -10,9 +10,8 @@ package hostcalls
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
@@ -83,7 +82,8 @@ type Process struct {
 	Files    bindings.Files    // nil = requests for files fail
 	Services bindings.Services // nil = calls of services fail
 
-	Piped, Offloaded, OffloadCPU prometheus.Counter
+	Piped, Offloaded *atomic.Uint64 // bytes of bodies that no JavaScript reads; operations
+	OffloadCPU       *atomic.Int64  // CPU time of those, nanoseconds
 }
 
 // Calls are the calls of one run. Only its thread uses them, unless a comment says otherwise.
@@ -105,6 +105,7 @@ type Calls struct {
 	offloads offloads
 	zips     zips
 	sockets  sockets
+	tcp      tcpSockets
 	piped    piped
 }
 
@@ -125,6 +126,11 @@ var begins = [...]func(*Calls, *v8x.Commands){
 	js.CmdSocketAccept: func(r *Calls, in *v8x.Commands) { r.sockets.accept(r, in.Number()) },
 	js.CmdSocketSend:   func(r *Calls, in *v8x.Commands) { r.sockets.send(in) },
 	js.CmdSocketEnd:    func(r *Calls, in *v8x.Commands) { r.sockets.end(in) },
+	js.CmdTCPOpen:      func(r *Calls, in *v8x.Commands) { r.tcp.begin(r, in) },
+	js.CmdTCPSend:      func(r *Calls, in *v8x.Commands) { r.tcp.send(in) },
+	js.CmdTCPMore:      func(r *Calls, in *v8x.Commands) { r.tcp.more(in) },
+	js.CmdTCPEnd:       func(r *Calls, in *v8x.Commands) { r.tcp.end(in) },
+	js.CmdTCPSecure:    func(r *Calls, in *v8x.Commands) { r.tcp.secure(in) },
 }
 
 // Begin carries out a command of JavaScript. It ignores commands that begin no call. A function of the table may keep

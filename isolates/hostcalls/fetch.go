@@ -36,6 +36,14 @@ type fetches struct {
 	queued []*call // wait until one of those ends
 }
 
+// tooMany says that the subrequest that was counted last is one more than the run may make; nil = it is not.
+func (f *fetches) tooMany(r *Calls) error {
+	if limit := r.run.Limits().Subrequests; f.made > limit {
+		return fmt.Errorf("too many subrequests: at most %d per event", limit)
+	}
+	return nil
+}
+
 // begin starts a subrequest, or queues it behind those under way.
 func (f *fetches) begin(r *Calls, in *v8x.Commands) {
 	size := in.Left()
@@ -50,8 +58,8 @@ func (f *fetches) begin(r *Calls, in *v8x.Commands) {
 		f.made++
 	}
 	by := workers.Binding{Kind: workers.BindingKind(in.Text()), Name: in.Text()} // without a kind: a server
-	if limit := r.run.Limits().Subrequests; f.made > limit {
-		r.answer(c, true, fetchFailed(c, fmt.Errorf("too many subrequests: at most %d per event", limit)))
+	if err := f.tooMany(r); err != nil {
+		r.answer(c, true, fetchFailed(c, err))
 		return
 	}
 	size += queuedBytes

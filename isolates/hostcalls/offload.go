@@ -36,8 +36,8 @@ func (o *offloads) inPool(r *Calls, c *call, n int, waits bool, begin func() off
 	m := offload.Meter{Context: r.callContext(), Budget: r.run.CPULeft(), Waits: waits}
 	r.process.Offload.Submit(owner, func() {
 		p, used := m.Do(work)
-		r.process.Offloaded.Inc()
-		r.process.OffloadCPU.Add(used.Seconds())
+		r.process.Offloaded.Add(1)
+		r.process.OffloadCPU.Add(int64(used))
 		r.run.Later(func() {
 			r.run.Drop(n) // before the answer: the next operation may hold as much
 			o.worked(r, c, p, used)
@@ -81,12 +81,13 @@ func worked(c *call, p offload.Product) func(*v8x.Call) []byte {
 func (o *offloads) subtle(r *Calls, in *v8x.Commands) {
 	c := r.register(in.Number())
 	op := int(in.Int())
-	if need := subtle.Need(op, *in); r.run.CPULeft() < need {
+	need, memory := subtle.Need(op, *in)
+	if r.run.CPULeft() < need {
 		r.answer(c, true, worked(c, offload.Failed(fmt.Errorf(
-			"making such a key takes %s of CPU time and more, and the event has %s left: see limits.cpuMs", need, max(0, r.run.CPULeft().Round(time.Millisecond))))))
+			"the operation takes %s of CPU time and more, and the event has %s left: see limits.cpuMs", need, max(0, r.run.CPULeft().Round(time.Millisecond))))))
 		return
 	}
-	o.inPool(r, c, 2*in.Left(), false, func() offload.Job {
+	o.inPool(r, c, 2*in.Left()+memory, false, func() offload.Job {
 		args := in.Detach()
 		return func(goOn func() error) (offload.Product, time.Duration) { return subtle.Work(op, &args, goOn), 0 }
 	})

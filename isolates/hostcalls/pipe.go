@@ -20,12 +20,13 @@ import (
 // eventBody is the number of the body of the event, in parts.
 const eventBody = 0
 
-// movedMiB is charged to the owner for each MiB that a pipe moves: what net/http and the system take for it.
+// movedMiB is charged to the owner for each MiB that a pipe or a TCP socket moves: what net/http and the system take
+// for it.
 const movedMiB = 600 * time.Microsecond
 
 // piped is what a run has of bodies that no JavaScript reads.
 type piped struct {
-	moved atomic.Int64      // bytes that pipes have moved
+	moved atomic.Int64      // bytes that pipes and TCP sockets have moved
 	kept  map[float64]value // bodies that stay in Go, by id; nil until the first. For the thread
 }
 
@@ -42,11 +43,16 @@ func (p payer) Drop(n int) { p.r.run.Drop(n) }
 
 // Moved implements pipe.Owner. The time is the owner's, not the run's: it is no time of its code.
 func (p payer) Moved(n int) {
+	p.r.process.Piped.Add(uint64(n))
+	p.r.moved(n)
+}
+
+// moved charges n bytes that Go moved for the run. Any goroutine may call it.
+func (r *Calls) moved(n int) {
 	const step = 1 << 20
-	p.r.process.Piped.Add(float64(n))
-	after := p.r.piped.moved.Add(int64(n))
+	after := r.piped.moved.Add(int64(n))
 	if mib := after/step - (after-int64(n))/step; mib > 0 {
-		p.r.run.ChargeOwner(time.Duration(mib) * movedMiB)
+		r.run.ChargeOwner(time.Duration(mib) * movedMiB)
 	}
 }
 

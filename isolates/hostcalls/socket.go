@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
@@ -20,35 +20,27 @@ const (
 	maxSockets       = 16               // open at once in a run
 	MaxSocketMessage = 4 << 20          // bytes of a received message
 	socketBytes      = 64 << 10         // what a WebSocket counts as, without longer messages and unsent data
-	socketFrame      = 64               // what an unsent message counts as, in addition to its bytes
 	socketGoodbye    = 30 * time.Second // from close() to the end of the connection, whatever the server does
 )
 
 // socket is a WebSocket of a run. One goroutine opens the connection and reads. Another one writes, while there is
 // something to write. The socket ends with the run.
 type socket struct {
-	r         *Calls
-	c         *call
+	line
 	url       string // "" = a client opened it
 	protocols []string
 	conn      events.SocketConn // set before the thread is notified that it is open
 	client    *accepted         // nil = the worker opened it
 	own       int               // bytes that it counts as, messages of up to that included
 
-	mu      sync.Mutex
-	queue   []frame     // to be written
-	open    bool        // the connection can be written to
-	writing bool        // a goroutine writes, or could not
-	held    int         // bytes that are counted as the run's
-	over    bool        // no more bytes are counted
-	why     error       // why it was given up
-	late    *time.Timer // fires when the server takes too long to answer close()
+	late *time.Timer // fires when the server takes too long to answer close(); guarded by mu
 }
 
-// frame is a message to be written, by kind: websocket.TextMessage, BinaryMessage or CloseMessage.
-type frame struct {
-	kind int
-	data []byte
+// newSocket makes a WebSocket that counts as own bytes.
+func newSocket(r *Calls, id float64, own int) *socket {
+	s := &socket{line: line{r: r, c: r.register(id), sentOp: js.OpSocketSent}, own: own}
+	s.put = s.putFrame
+	return s
 }
 
 // sockets are the WebSockets of a run that are not closed yet.
@@ -102,14 +94,15 @@ func (x *sockets) end(in *v8x.Commands) {
 
 // open starts to open a WebSocket, which counts as a subrequest.
 func (x *sockets) open(r *Calls, id float64, url string, protocols []string) {
-	s := &socket{r: r, c: r.register(id), url: url, protocols: protocols, own: socketBytes}
+	s := newSocket(r, id, socketBytes)
+	s.url, s.protocols = url, protocols
 	r.fetches.made++
-	switch limit := r.run.Limits().Subrequests; {
+	switch many := r.fetches.tooMany(r); {
 	case url == "":
 		s.reportEnd(socketEnd{failure: fmt.Errorf("the URL and the protocols are too long: at most %d bytes", maxRequestHead)})
 		return
-	case r.fetches.made > limit:
-		s.reportEnd(socketEnd{failure: fmt.Errorf("too many subrequests: at most %d per event", limit)})
+	case many != nil:
+		s.reportEnd(socketEnd{failure: many})
 		return
 	case len(x.of)-x.accepted >= maxSockets:
 		s.reportEnd(socketEnd{failure: fmt.Errorf("too many WebSockets: at most %d per event may be open", maxSockets)})
@@ -133,54 +126,14 @@ func (x *sockets) add(id float64, s *socket) {
 	x.of[id] = s
 }
 
-// hold counts n bytes as the run's, unless that exceeds a limit.
-func (s *socket) hold(n int) error {
-	if err := s.r.run.Hold(n); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	late := s.over
-	if !late {
-		s.held += n
-	}
-	s.mu.Unlock()
-	if late {
-		s.r.run.Drop(n)
-	}
-	return nil
-}
-
-// drop uncounts n bytes that hold counted.
-func (s *socket) drop(n int) {
-	s.mu.Lock()
-	if s.over {
-		n = 0
-	}
-	s.held -= n
-	s.mu.Unlock()
-	s.r.run.Drop(n)
-}
-
 // dropAll uncounts all bytes. After it nothing is counted.
 func (s *socket) dropAll() {
+	s.line.dropAll()
 	s.mu.Lock()
-	n := s.held
-	s.held, s.over, s.queue, s.open = 0, true, nil, false
+	defer s.mu.Unlock()
 	if s.late != nil {
 		s.late.Stop()
 	}
-	s.mu.Unlock()
-	s.r.run.Drop(n)
-}
-
-// giveUp ends the connection at once: messages that wait are not sent. Any goroutine may call it.
-func (s *socket) giveUp(why error) {
-	s.mu.Lock()
-	if s.why == nil {
-		s.why = why
-	}
-	s.mu.Unlock()
-	s.c.cancel()
 }
 
 // hangUp ends a connection whose other side does not answer close().
@@ -190,40 +143,4 @@ func (s *socket) hangUp() {
 		return
 	}
 	_ = s.conn.Close()
-}
-
-// enqueue has a message written after the messages before it.
-func (s *socket) enqueue(f frame) {
-	if err := s.hold(len(f.data) + socketFrame); err != nil {
-		s.giveUp(err)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queue = append(s.queue, f)
-	s.startWriting()
-}
-
-// startWriting has the queue written, unless a goroutine does. The caller holds the lock.
-func (s *socket) startWriting() {
-	if s.open && !s.writing && len(s.queue) > 0 {
-		s.writing = true
-		go s.write()
-	}
-}
-
-// next returns the next message to be written. Without one, the goroutine that writes ends.
-func (s *socket) next() (f frame, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.queue) == 0 {
-		s.writing = false
-		return frame{}, false
-	}
-	f = s.queue[0]
-	s.queue[0] = frame{}
-	if s.queue = s.queue[1:]; len(s.queue) == 0 {
-		s.queue = nil
-	}
-	return f, true
 }

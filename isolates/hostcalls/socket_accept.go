@@ -41,7 +41,8 @@ var (
 
 // accept makes the worker's end of a WebSocket. What is sent waits until a client has the other end.
 func (x *sockets) accept(r *Calls, id float64) {
-	s := &socket{r: r, c: r.register(id), client: &accepted{}, own: AcceptedBytes}
+	s := newSocket(r, id, AcceptedBytes)
+	s.client = &accepted{}
 	s.client.ctx, s.c.cancel = context.WithCancel(r.callContext())
 	err := errNotBetween
 	if r.run.BetweenEvents() {

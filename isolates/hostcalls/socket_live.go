@@ -64,21 +64,13 @@ func (s *socket) talk(ctx context.Context) socketEnd {
 	})
 	defer leave()
 	defer context.AfterFunc(ctx, leave)()
-	s.mu.Lock()
-	s.open = true
-	s.startWriting()
-	s.mu.Unlock()
+	s.begin()
 	return s.read(ctx)
 }
 
 // failed returns the end because of err, or because of the earlier reason for which the socket was given up.
 func (s *socket) failed(err error) socketEnd {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.why != nil {
-		err = s.why
-	}
-	return socketEnd{code: websocket.CloseAbnormalClosure, failure: err}
+	return socketEnd{code: websocket.CloseAbnormalClosure, failure: s.reason(err)}
 }
 
 // read passes on messages, one at a time. It reads at most one message ahead of the one that JavaScript has not taken
@@ -176,43 +168,16 @@ func (s *socket) deliver(kind int, data []byte, held int, taken chan<- struct{})
 	})
 }
 
-// sentAfter is how many bytes are written before JavaScript is notified while more waits to be written.
-const sentAfter = 256 << 10
-
-// write writes the enqueued messages until there is none. It runs in its own goroutine: an idle WebSocket has none.
-func (s *socket) write() {
-	bytes, count := 0, 0
-	for {
-		f, ok := s.next()
-		if count > 0 && (!ok || bytes >= sentAfter) {
-			s.sent(bytes, count)
-			bytes, count = 0, 0
-		}
-		if !ok {
-			return
-		}
-		if s.client != nil {
-			_ = s.conn.SetWriteDeadline(time.Now().Add(clientWrite))
-		}
-		if err := s.conn.WriteMessage(f.kind, f.data); err != nil {
-			if s.client != nil { // it takes nothing, or has gone
-				_ = s.conn.Close()
-			}
-			return // the reader gets an error, too
-		}
-		s.drop(len(f.data) + socketFrame)
-		if f.kind != websocket.CloseMessage {
-			bytes, count = bytes+len(f.data), count+1
-		}
+// putFrame is put of a WebSocket. kind is websocket.TextMessage, BinaryMessage or CloseMessage.
+func (s *socket) putFrame(f frame) (told bool, err error) {
+	if s.client != nil {
+		_ = s.conn.SetWriteDeadline(time.Now().Add(clientWrite))
 	}
-}
-
-// sent notifies JavaScript that messages were written.
-func (s *socket) sent(bytes, count int) {
-	s.r.answer(s.c, false, func(call *v8x.Call) []byte {
-		call.Reset(js.OpSocketSent).Number(s.c.id).Number(float64(bytes)).Number(float64(count))
-		return nil
-	})
+	err = s.conn.WriteMessage(f.kind, f.data)
+	if err != nil && s.client != nil { // it takes nothing, or has gone
+		_ = s.conn.Close()
+	}
+	return f.kind != websocket.CloseMessage, err
 }
 
 // reportEnd reports to JavaScript how the socket ended, and writes a failure to the worker's output.

@@ -14,7 +14,7 @@ func TestWebSocketGivenUpHasFailed(t *testing.T) {
 	t.Parallel()
 	why := errors.New("closed before it was open")
 	answer := &websocket.CloseError{Code: websocket.CloseGoingAway}
-	s := &socket{c: &call{cancel: func() {}}}
+	s := &socket{line: line{c: &call{cancel: func() {}}}}
 	require.Equal(t, socketEnd{code: 1001, clean: true}, s.ended(answer))
 	require.Equal(t, socketEnd{code: 1006}, s.ended(io.EOF))
 	s.giveUp(why)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
@@ -19,7 +20,8 @@ type upload struct {
 
 	offset int64 // of the next piece
 	piece  []byte
-	last   bool // nothing comes after piece
+	last   bool        // nothing comes after piece
+	closed atomic.Bool // nothing is read any more: who closes it may be another than who reads
 }
 
 // piece is a part of a request body.
@@ -32,7 +34,7 @@ type piece struct {
 // Read implements io.Reader.
 func (u *upload) Read(p []byte) (int, error) {
 	for len(u.piece) == 0 {
-		if u.last {
+		if u.last || u.closed.Load() {
 			return 0, io.EOF
 		}
 		if err := u.next(); err != nil {
@@ -69,7 +71,7 @@ func (u *upload) next() error {
 
 // Close implements io.Closer.
 func (u *upload) Close() error {
-	u.piece, u.last = nil, true
+	u.closed.Store(true)
 	return nil
 }
 

@@ -8,15 +8,13 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/isolates/offload"
+	"github.com/pinwheel-run/pinwheel/isolates/offload/compression"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
 
 // maxZips is the largest number of CompressionStreams and DecompressionStreams of a run that may be under way at once.
-// Each holds up to zipBytes outside the heap to which the limit applies.
-const (
-	maxZips  = 16
-	zipBytes = 5 << 18
-)
+// Each holds up to compression.Holds bytes outside the heap to which the limit applies.
+const maxZips = 16
 
 // zip is a CompressionStream or DecompressionStream of a run. It ends with its data, when JavaScript closes it, or with
 // the run.
@@ -62,18 +60,19 @@ func (s *zips) open(r *Calls, id float64, format string, compress bool) (*zip, e
 	if len(s.of) >= maxZips {
 		return nil, fmt.Errorf("too many streams: at most %d that compress or decompress may be under way", maxZips)
 	}
-	if err := r.run.Hold(zipBytes); err != nil {
+	holds := compression.Holds(format)
+	if err := r.run.Hold(holds); err != nil {
 		return nil, err
 	}
 	made, err := r.process.Offload.NewZip(format, compress)
 	if err != nil {
-		r.run.Drop(zipBytes)
+		r.run.Drop(holds)
 		return nil, err
 	}
 	z := &zip{Zip: made}
 	end := sync.OnceFunc(func() {
 		z.Close()
-		r.run.Drop(zipBytes)
+		r.run.Drop(holds)
 	})
 	unwatch := context.AfterFunc(r.callContext(), end)
 	z.close = func() { unwatch(); end() }

@@ -22,6 +22,7 @@ const (
 	OpMethodEvent    = 20
 	OpPiped          = 21
 	OpGathered       = 22
+	OpCancel         = 23
 	OpWorked         = 30
 	OpSocketOpened   = 31
 	OpSocketMessage  = 32
@@ -31,6 +32,10 @@ const (
 	OpRedirect       = 41
 	OpWhole          = 42
 	OpCalled         = 50
+	OpTCPOpened      = 60
+	OpTCPData        = 61
+	OpTCPSent        = 62
+	OpTCPClosed      = 63
 )
 
 // JavaScript to Go.
@@ -68,6 +73,11 @@ const (
 	CmdUpload       = 40
 	CmdFetchMore    = 41
 	CmdCall         = 50
+	CmdTCPOpen      = 60
+	CmdTCPSend      = 61
+	CmdTCPMore      = 62
+	CmdTCPEnd       = 63
+	CmdTCPSecure    = 64
 )
 
 // Synchronous calls of JavaScript to Go (host.ask).
@@ -75,6 +85,10 @@ const (
 	AskTimingSafeEqual = 3
 	AskDomainToASCII   = 4
 	AskFrames          = 5
+	AskWasm            = 6 // v8x.AskWasm
+	AskWasmImport      = 7
+	AskWasmTag         = 8
+	AskWasmDecode      = 9 // v8x.AskWasmDecode
 	AskSubtle          = 30
 	AskDecode          = 31
 )

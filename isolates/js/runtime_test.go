@@ -50,7 +50,7 @@ func TestFoldersTakeNamesOfEarlierOnes(t *testing.T) {
 	require.NoError(t, err)
 	first, _, _ := strings.Cut(string(order), "\n")
 	folders := strings.Fields(strings.TrimPrefix(first, "# Folders:"))
-	require.Len(t, folders, 10)
+	require.Len(t, folders, 11)
 	files, err := list()
 	require.NoError(t, err)
 

@@ -1,14 +1,17 @@
 package offload
 
 import (
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/internal/lib/perowner"
 	"github.com/pinwheel-run/pinwheel/isolates/offload/compression"
 )
 
-// Zip is a CompressionStream or a DecompressionStream.
+// Zip is a CompressionStream or a DecompressionStream. It does one step at a time.
 type Zip struct {
+	busy         atomic.Bool // a step is under way
 	compressor   *compression.Compressor
 	decompressor *compression.Decompressor
 }
@@ -42,8 +45,16 @@ const (
 	zipEnd   = 4 // this was the end of the data
 )
 
-// Step carries out a step. It also returns the CPU time that was used on another thread.
+// errBusy is the error of a step that does not wait for the one before it.
+var errBusy = errors.New("a step of the stream is under way")
+
+// Step carries out a step. It also returns the CPU time that was used on another thread. Code of the worker can have
+// two steps of a stream begin at once, on two goroutines: the second one fails.
 func (z *Zip) Step(in []byte, last bool) (Product, time.Duration) {
+	if !z.busy.CompareAndSwap(false, true) {
+		return Failed(errBusy), 0
+	}
+	defer z.busy.Store(false)
 	if z.compressor != nil {
 		out, err := z.compressor.Step(in, last)
 		return List(err, out, []byte{0}), 0

@@ -8,8 +8,8 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
-// Policies knows what owners may have, and which of them share isolates. Any goroutine may use it. Its zero value knows
-// nothing.
+// Policies knows what owners may have, and which of them share isolates. Any goroutine may use it. Its zero
+// value knows nothing.
 type Policies struct {
 	owners sync.Map // of entries, by owner
 
@@ -24,33 +24,49 @@ type entry struct {
 	group  *group // nil unless it is in one
 }
 
-// group is the owners of a trust group, with the same compilers, that this process knows.
+// group is the owners of a trust group, in the same cell and with the same compilers and WebAssembly or none,
+// that this process knows.
 type group struct {
 	mu      sync.Mutex
 	members map[string]workers.Policy
 	most    workers.Policy // the largest shares of members; 0 = none has one of its own
 }
 
-// baseline ends the names of tenants whose code V8 does not optimize. No owner or group has such a name.
-const baseline = ":baseline"
+// What the names of tenants end with: those whose code V8 does not optimize, and those that have WebAssembly,
+// for which V8 needs all compilers. No owner or group has such a name.
+const (
+	baseline = ":baseline"
+	wasm     = ":wasm"
+)
 
 // Optimizes reports whether V8 may optimize the code of a tenant.
 func Optimizes(tenant string) bool { return !strings.HasSuffix(tenant, baseline) }
 
-// tenantOf returns the tenant of an owner with that policy. Owners of a group that have other compilers are another
-// tenant, so that no isolate ever has to change its own. No owner has the name of a group's tenant.
+// WASM reports whether the code of a tenant may have modules of WebAssembly.
+func WASM(tenant string) bool { return strings.HasSuffix(tenant, wasm) }
+
+// tenantOf returns the tenant of an owner with that policy. Owners of a group that have other compilers, or
+// WebAssembly, or are in another cell, are another tenant: no isolate ever has to change what it may have, or
+// its process. No owner has the name of a group's tenant.
 func tenantOf(owner string, p workers.Policy) string {
 	tenant := owner
 	if p.Group != "" {
 		tenant = "@" + p.Group
+		if cell := p.Cell.OrOf(""); cell != workers.CellShared {
+			tenant += "/" + string(cell) // no name has that
+		}
 	}
-	if p.Compilers.OrDefault() != workers.CompilersFull {
-		tenant += baseline
+	switch {
+	case p.Compilers.OrDefault() != workers.CompilersFull:
+		return tenant + baseline
+	case p.WASM:
+		return tenant + wasm
 	}
 	return tenant
 }
 
-// Set sets what an owner may have from now on. The zero Policy means the configuration.
+// Set sets what an owner may have from now on. The zero Policy means the configuration. Where a process has owners of
+// several cells, the caller puts the fleet's cell into policies that have none.
 func (s *Policies) Set(owner string, policy workers.Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +138,8 @@ func (g *group) shares() workers.Policy {
 	return g.most
 }
 
-// Tenant returns who shares isolates with an owner: the owners of its group with the same compilers, or itself alone.
+// Tenant returns who shares isolates with an owner: the owners of its group in the same cell and with the same
+// compilers, or itself alone.
 func (s *Policies) Tenant(owner string) string {
 	if e := s.of(owner); e != nil {
 		return e.tenant
@@ -148,8 +165,8 @@ func (s *Policies) Limits(w *workers.Worker) workers.Limits {
 	return w.Limits.OrDefault()
 }
 
-// Share returns how many isolates, and bytes in them, an owner may have: those given, unless its policy says otherwise.
-// A group has the largest share of its members that have the same compilers.
+// Share returns how many isolates, and bytes in them, an owner may have: those given, unless its policy says
+// otherwise. A group has the largest share of its members that have the same cell and compilers.
 func (s *Policies) Share(owner string, isolates, bytes int64) (int64, int64) {
 	e := s.of(owner)
 	if e == nil {

@@ -4,6 +4,7 @@ package stats
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/pinwheel-run/pinwheel/isolates/codecache"
 	"github.com/pinwheel-run/pinwheel/isolates/prewarm"
@@ -15,11 +16,48 @@ type Stats struct {
 	Discards  map[string]uint64 `json:"discards"` // contexts thrown away, by reason
 	Kills     map[string]uint64 `json:"kills"`    // isolates closed because an event in them passed a limit, by reason
 	Parked    int               `json:"parked"`   // threads lost to fatal errors in V8, since the start
+	Done      Done              `json:"done"`
+	Held      int64             `json:"held_bytes"`    // bytes that Go holds for events
+	Charged   int64             `json:"charged_bytes"` // bytes that are charged for all isolates
 	Code      codecache.Stats   `json:"code"`
 	Prewarmed prewarm.Stats     `json:"spares"`
 	Threads   []ThreadStats     `json:"threads,omitempty"`
 	Owners    []OwnerStats      `json:"owners"`  // those with the most isolates first, at most MaxUses
 	Workers   []WorkerStats     `json:"workers"` // those with the most contexts first, at most MaxUses
+}
+
+// Done counts what a Pool has done beside turns of JavaScript.
+type Done struct {
+	WaitUntilFailed uint64            `json:"wait_until_failed"` // promises that rejected
+	WaitUntilCut    uint64            `json:"wait_until_cut"`    // events whose work was cut short by a limit
+	Offloaded       uint64            `json:"offloaded"`         // operations outside the pinned threads
+	OffloadCPU      time.Duration     `json:"offload_cpu"`       // CPU time of those, nanoseconds
+	Yielded         uint64            `json:"yielded"`           // turns that left their thread to others
+	Piped           uint64            `json:"piped_bytes"`       // bytes of bodies that went on without JavaScript
+	Broken          map[string]uint64 `json:"broken"`            // bodies that ended early, by reason
+}
+
+// Add adds figures.
+func (d *Done) Add(o Done) {
+	d.WaitUntilFailed += o.WaitUntilFailed
+	d.WaitUntilCut += o.WaitUntilCut
+	d.Offloaded += o.Offloaded
+	d.OffloadCPU += o.OffloadCPU
+	d.Yielded += o.Yielded
+	d.Piped += o.Piped
+	d.Broken = sum(d.Broken, o.Broken)
+}
+
+// Totals returns only what has happened so far, without what there is now: it is what stays of a Pool that has ended.
+func (s *Stats) Totals() Stats {
+	t := Stats{
+		Discards: s.Discards, Kills: s.Kills, Parked: s.Parked, Done: s.Done,
+		Code:      codecache.Stats{Hits: s.Code.Hits, Rejected: s.Code.Rejected},
+		Prewarmed: prewarm.Stats{Used: s.Prewarmed.Used, Missed: s.Prewarmed.Missed},
+	}
+	t.WarmHits, t.ColdStarts, t.Resets = s.WarmHits, s.ColdStarts, s.Resets
+	t.Evictions, t.Collections = s.Evictions, s.Collections
+	return t
 }
 
 // Counts are the figures of a thread, or the sum of those of a Pool.
@@ -162,6 +200,9 @@ func join[S any, P usage[S]](a, b []S) []S {
 func (s *Stats) Add(o Stats) {
 	s.Counts.Add(o.Counts)
 	s.Parked += o.Parked
+	s.Held += o.Held
+	s.Charged += o.Charged
+	s.Done.Add(o.Done)
 	s.Code.Add(o.Code)
 	s.Prewarmed.Add(o.Prewarmed)
 	s.Threads = nil

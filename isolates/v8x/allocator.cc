@@ -3,8 +3,9 @@
 // isolate that runs on the thread.
 #include "state.h"
 
+#include <algorithm>
+#include <map>
 #include <mutex>
-#include <unordered_map>
 
 // v8go's allocator (isolate.cc there), a global of that name.
 extern v8::ArrayBuffer::Allocator* default_allocator;
@@ -15,6 +16,7 @@ struct Budget {
   std::atomic<size_t> used{0};
   std::atomic<size_t> owners{1};
   std::atomic<size_t> limit{0};
+  std::atomic<size_t> reserved{0};  // bytes of address space
 };
 
 namespace v8x {
@@ -43,44 +45,71 @@ Budget* ChargeCurrent(size_t length, bool* ok) {
   return budget;
 }
 
-// Resizable buffers do not come from Allocate: V8 reserves maxByteLength of address space for each from a page allocator
-// of its own, and commits of it what is used. All of it is charged, when it is reserved.
+// Address space that is reserved for memories of WebAssembly and resizable buffers: by one isolate, and by all. V8 has
+// 1 TB for it in a process. The last quarter is for small ones: a memory that gets no room to grow into is reserved
+// again with as much as it has at first, and moves when it grows.
+constexpr size_t kMostReserved = size_t{4} << 30, kMostReservedOfAll = size_t{512} << 30, kSmallReservation = 64 << 20;
+
+// Memories of WebAssembly and resizable buffers do not come from Allocate: V8 reserves the most that one may have from a
+// page allocator of its own, and commits of it what is used. What is committed is charged. V8 commits the first pages
+// by this allocator, and the others by that of the platform: blocks.cc sees both, and calls Commit.
 class LimitingPages final : public v8::PageAllocator {
  public:
   explicit LimitingPages(v8::PageAllocator* real) : real_(real) {}
 
   void* AllocatePages(void* address, size_t length, size_t alignment, Permission permission) override {
-    bool ok;
-    Budget* budget = ChargeCurrent(length, &ok);
-    if (!ok) return nullptr;
+    Budget* budget = current ? current->owner->buffers : nullptr;
+    if (!budget) return real_->AllocatePages(address, length, alignment, permission);
+    if (!Reserve(budget, length)) return nullptr;
     void* start = real_->AllocatePages(address, length, alignment, permission);
-    if (!budget) return start;
     if (!start) {
-      budget->used.fetch_sub(length, std::memory_order_relaxed);
+      Unreserve(budget, length);
       return nullptr;
     }
     budget->owners.fetch_add(1, std::memory_order_relaxed);
-    std::lock_guard<std::mutex> lock(mutex_);
-    charged_[start] = {budget, length};
-    return start;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      reserved_[static_cast<char*>(start)] = {budget, length, 0};
+    }
+    if (permission == kNoAccess || Commit(static_cast<char*>(start), length, true)) return start;
+    FreePages(start, length);
+    return nullptr;
   }
 
   bool FreePages(void* address, size_t length) override {
-    Charged c;
+    Reserved r;
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      auto it = charged_.find(address);
-      if (it != charged_.end()) {
-        c = it->second;
-        charged_.erase(it);
+      auto it = reserved_.find(static_cast<char*>(address));
+      if (it != reserved_.end()) {
+        r = it->second;
+        reserved_.erase(it);
       }
     }
     bool freed = real_->FreePages(address, length);
-    if (c.budget) {
-      c.budget->used.fetch_sub(c.length, std::memory_order_relaxed);
-      DropBudget(c.budget);
+    if (r.budget) {
+      UnchargeBudget(r.budget, r.committed);
+      Unreserve(r.budget, r.length);
+      DropBudget(r.budget);
     }
     return freed;
+  }
+
+  // The range gets access, or loses it. False: it must not get it.
+  bool Commit(char* start, size_t size, bool access) {
+    if (of_all_.load(std::memory_order_relaxed) == 0) return true;
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto it = reserved_.upper_bound(start);
+    if (it == reserved_.begin()) return true;
+    --it;
+    Reserved& r = it->second;
+    size_t from = static_cast<size_t>(start - it->first);
+    if (from >= r.length) return true;
+    size_t to = access ? std::max(r.committed, from + size) : std::min(r.committed, from);
+    if (to > r.committed && !ChargeBudget(r.budget, to - r.committed)) return false;
+    if (to < r.committed) UnchargeBudget(r.budget, r.committed - to);
+    r.committed = to;
+    return true;
   }
 
   size_t AllocatePageSize() override { return real_->AllocatePageSize(); }
@@ -98,14 +127,32 @@ class LimitingPages final : public v8::PageAllocator {
   bool CanAllocateSharedPages() override { return false; }
 
  private:
-  struct Charged {
+  struct Reserved {
     Budget* budget = nullptr;
-    size_t length = 0;
+    size_t length = 0, committed = 0;
   };
+
+  bool Reserve(Budget* budget, size_t length) {
+    if (length > kMostReserved) return false;
+    size_t all = of_all_.fetch_add(length) + length, one = budget->reserved.fetch_add(length) + length;
+    size_t spare = length > kSmallReservation ? 4 : SIZE_MAX;
+    if (one <= kMostReserved - kMostReserved / spare && all <= kMostReservedOfAll - kMostReservedOfAll / spare) return true;
+    Unreserve(budget, length);
+    return false;
+  }
+
+  void Unreserve(Budget* budget, size_t length) {
+    of_all_ -= length;
+    budget->reserved -= length;
+  }
+
   v8::PageAllocator* real_;
   std::mutex mutex_;
-  std::unordered_map<void*, Charged> charged_;  // by first address
+  std::map<char*, Reserved> reserved_;  // by first address
+  std::atomic<size_t> of_all_{0};
 };
+
+std::atomic<LimitingPages*> pages{nullptr};
 
 class LimitingAllocator final : public v8::ArrayBuffer::Allocator {
  public:
@@ -177,16 +224,25 @@ size_t BudgetUsed(const Budget* b) { return b->used.load(std::memory_order_relax
 
 size_t BudgetLimit(const Budget* b) { return b->limit.load(std::memory_order_relaxed); }
 
+bool Commit(char* start, size_t size, bool access) {
+  LimitingPages* all = pages.load(std::memory_order_acquire);
+  return !all || all->Commit(start, size, access);
+}
+
 void InstallAllocator() { default_allocator = new LimitingAllocator(default_allocator); }
 
 }  // namespace v8x
 
-// V8 asks this method of its only isolate group for the pages of a resizable buffer. The linker sends the calls
+// V8 asks this method of its only isolate group for the pages of memories and resizable buffers. The linker sends the calls
 // here (--wrap).
 v8::PageAllocator* RealBackingStorePages(void* group) __asm__("__real__ZN2v88internal12IsolateGroup28GetBackingStorePageAllocatorEv");
 v8::PageAllocator* LimitedBackingStorePages(void* group) __asm__("__wrap__ZN2v88internal12IsolateGroup28GetBackingStorePageAllocatorEv");
 
 v8::PageAllocator* LimitedBackingStorePages(void* group) {
-  static v8x::LimitingPages* pages = new v8x::LimitingPages(RealBackingStorePages(group));
-  return pages;
+  static v8x::LimitingPages* all = [group] {
+    auto* made = new v8x::LimitingPages(RealBackingStorePages(group));
+    v8x::pages.store(made, std::memory_order_release);
+    return made;
+  }();
+  return all;
 }

@@ -72,6 +72,11 @@ void Unreserve(Reservation) OURS(UNRESERVE);
 void V8Dispose(void* isolate) __asm__("__real_" DISPOSE);
 void Dispose(void* isolate) __asm__("__wrap_" DISPOSE);
 
+namespace v8x {
+// Memories of WebAssembly and resizable buffers are charged for what they commit: allocator.cc.
+bool Commit(char* start, size_t size, bool access);
+}  // namespace v8x
+
 namespace {
 
 thread_local bool closing = false;  // the thread closes an isolate
@@ -311,6 +316,7 @@ bool FreeIn(Reservation* in, char* start, size_t size) {
 
 // Pages of heaps come and go by their permissions. The last page of a snapshot loses the end that it does not need.
 bool SetPermissions(char* start, size_t size, Permission access) {
+  if (!v8x::Commit(start, size, access != Permission::kNoAccess)) return false;
   char* page = start - reinterpret_cast<uintptr_t>(start) % kPage;
   if (access == Permission::kReadWrite && page == start && size == kPage) {
     if (blocks.Take(start)) return true;

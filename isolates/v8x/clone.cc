@@ -91,6 +91,13 @@ class Cloning final : public v8::ValueSerializer::Delegate, public v8::ValueDese
     return Local<v8::Object>(hosts_[i]);
   }
 
+  // V8 would share the module by a number, and reads no module at all where nobody keeps the numbers.
+  v8::Maybe<uint32_t> GetWasmModuleTransferId(v8::Isolate*, Local<v8::WasmModuleObject>) override {
+    Local<v8::String> why;
+    if (NewText(isolate_, "a WebAssembly.Module could not be cloned", 40, &why)) ThrowDataCloneError(why);
+    return {};
+  }
+
   // What is serialised is held beside the heap and the ArrayBuffers, and bounded like these: all clones of the isolate
   // that are under way together, for a getter may clone.
   void* ReallocateBufferMemory(void* old, size_t size, size_t* actual) override {

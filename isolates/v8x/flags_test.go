@@ -23,8 +23,9 @@ func TestFlags(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, want := range []string{"--no-memory-protection-keys", "--no-extensible-ro-snapshot",
-		"--no-turboshaft-loop-unrolling", "--max-opt=3",
-		"--no-concurrent-recompilation", "--max-optimized-bytecode-size=15000", "--invocation-count-for-maglev=4000"} {
+		"--no-turboshaft-loop-unrolling", "--no-wasm-loop-unrolling", "--no-wasm-loop-peeling", "--max-opt=3",
+		"--no-concurrent-recompilation", "--max-optimized-bytecode-size=15000", "--invocation-count-for-maglev=4000",
+		"--wasm-tiering-budget=20000", "--wasm-sync-tier-up", "--wasm-max-mem-pages=8192", "--wasm-max-table-size=1000000"} {
 		require.Contains(t, string(out), want+"\n")
 	}
 }

@@ -32,7 +32,7 @@ Local<v8::Value> ImportError(v8::Isolate* isolate, Local<v8::String> specifier) 
 }
 
 // The runtime's modules, those that a bundle may import. The runtime says what they export.
-constexpr const char* kBuiltins[] = {"cloudflare:workers", "pinwheel:node"};
+constexpr const char* kBuiltins[] = {"cloudflare:workers", "pinwheel:node", "cloudflare:sockets", "pinwheel:wasm"};
 
 // A name and its value, as the runtime lists them one after the other.
 struct Export {
@@ -87,6 +87,8 @@ v8::MaybeLocal<v8::Module> ResolveImport(Local<v8::Context>, Local<v8::String> s
   std::string name = Utf8(isolate, specifier);
   if (name == kBuiltins[0]) return Builtin<0>(current, specifier);
   if (name == kBuiltins[1]) return Builtin<1>(current, specifier);
+  if (name == kBuiltins[2]) return Builtin<2>(current, specifier);
+  if (name == kBuiltins[3]) return Builtin<3>(current, specifier);
   Local<v8::Value> error = ImportError(isolate, specifier);
   if (!error.IsEmpty()) isolate->ThrowException(error);
   return {};

@@ -51,7 +51,7 @@ void ThrowType(v8::Isolate* isolate, const char* text) {
 
 namespace {
 
-// Appends op, count and the arguments from `first` on; throws and takes it all back on failure.
+// Appends op, count and the arguments; throws and takes it all back on failure.
 bool Append(const Info& info, Outbox* out) {
   v8::Isolate* isolate = current->owner->isolate;
   size_t start = out->size();
@@ -81,6 +81,19 @@ void Send(const Info& info) { Append(info, &current->owner->out); }
 constexpr size_t kKeepAnswer = 64u << 10;
 constexpr size_t kMaxQuestion = 4u << 20;
 
+}  // namespace
+
+bool AskGo(v8x_context* c, const Outbox& question) {
+  c->answer.clear();
+  c->answer_is_error = false;
+  c->asking.store(true, std::memory_order_relaxed);
+  v8xAsk(c->handle, c, const_cast<uint8_t*>(question.data()), question.size());
+  c->asking.store(false, std::memory_order_relaxed);
+  return !c->answer_is_error;
+}
+
+namespace {
+
 // Asks Go and waits: for answers that are needed at once and take microseconds.
 void Ask(const Info& info) {
   v8x_context* c = current;
@@ -88,11 +101,7 @@ void Ask(const Info& info) {
   Outbox question(kMaxQuestion);
   question.ChargeTo(c->owner->buffers);
   if (!Append(info, &question)) return;
-  c->answer.clear();
-  c->answer_is_error = false;
-  c->asking.store(true, std::memory_order_relaxed);
-  v8xAsk(c->handle, c, const_cast<uint8_t*>(question.data()), question.size());
-  c->asking.store(false, std::memory_order_relaxed);
+  AskGo(c, question);
   if (c->answer_is_error) {
     c->answer.push_back(0);
     ThrowType(isolate, reinterpret_cast<const char*>(c->answer.data()));
@@ -277,7 +286,8 @@ const struct {
                  {"proxyDetails", ProxyDetails}, {"promiseDetails", PromiseDetails}, {"frame", Frame},
                  {"setFrame", SetFrame}, {"clone", Clone},      {"serialize", Serialize},
                  {"deserialize", Deserialize}, {"run", Run}, {"lazy", Lazy},
-                 {"lazyValues", LazyValues}};
+                 {"lazyValues", LazyValues}, {"compileWasm", CompileWasm}, {"checkWasm", CheckWasm},
+                 {"isWasmModule", IsWasmModule}};
 
 }  // namespace
 

@@ -22,4 +22,9 @@ v8::Local<v8::Object> NewHost(v8::Isolate*, v8::Local<v8::Context>);
 // The addresses of those functions, with a null at the end: what a snapshot may refer to.
 const intptr_t* ExternalReferences();
 
+// Of wasm.cc.
+void CompileWasm(const v8::FunctionCallbackInfo<v8::Value>&);
+void CheckWasm(const v8::FunctionCallbackInfo<v8::Value>&);
+void IsWasmModule(const v8::FunctionCallbackInfo<v8::Value>&);
+
 }  // namespace v8x

@@ -57,12 +57,19 @@ func startV8(with Compilers) error {
 		// This optimization of V8's top compiler removes the check for termination from loops such as for (;;) new
 		// Array(1000).fill(1.5). Then nothing can end them (docs/development/adr/0037).
 		"--no-turboshaft-loop-unrolling",
+		// The same for WebAssembly.
+		"--no-wasm-loop-unrolling", "--no-wasm-loop-peeling",
 		// The isolate's own thread compiles, so a run pays for what it has compiled. Functions with more bytecode than
 		// this are not optimized: nothing interrupts a compiler, and this much takes it less than 100 ms.
 		"--no-concurrent-recompilation", "--max-optimized-bytecode-size=15000",
 		// The middle compiler takes only functions that have been called this often. For loops nothing changes
 		// (docs/development/adr/0015).
 		"--invocation-count-for-maglev=4000",
+		// Loops of WebAssembly that run no other code, as one of memory.fill, look for a termination only when this
+		// budget is used up: V8's default takes seconds. As for JavaScript, the isolate's own thread compiles. A memory
+		// reserves as much address space as it may have at most: the largest limit of a heap (docs/development/adr/0088).
+		"--wasm-tiering-budget=20000", "--wasm-sync-tier-up", "--wasm-max-mem-pages=8192",
+		"--wasm-max-table-size=1000000",
 		// Features of ECMAScript 2025 and later that V8 has ready. Its next versions enable them by default.
 		"--js-float16array", "--js-explicit-resource-management",
 		fmt.Sprintf("--max-opt=%d", with),

@@ -4,12 +4,14 @@
 #include "sources.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace v8x {
 constexpr size_t kConstantCount = 3;
+class WasmCode;  // wasm.cc
 }
 
 struct v8x_isolate {
@@ -26,6 +28,7 @@ struct v8x_isolate {
   size_t code = 0;           // bytes of machine code when last measured
   v8x::Outbox out;
   std::string error;
+  std::map<std::string, std::shared_ptr<v8x::WasmCode>> wasm;  // modules that it has had, by their hashes
   v8::Address* constants[v8x::kConstantCount] = {};  // globals: null, true, false
   v8x::Sources* sources = nullptr;            // the runtime's files
   std::unique_ptr<v8x::Sources> own_sources;  // of v8x_context_of; null: they are the latest snapshot's
@@ -90,9 +93,20 @@ std::string Describe(v8::Isolate*, v8::Local<v8::Context>, const v8::TryCatch& c
 // The files of the latest snapshot; null while there is none.
 Sources* LatestSources();
 
+// Has Go answer a question, in c->answer. False: the answer is an error. natives.cc.
+bool AskGo(v8x_context* c, const Outbox& question);
+
+// Has V8 compile WebAssembly in the isolate only where wasm.cc does it.
+void GuardWasm(v8::Isolate*);
+
 // Makes the context of c, and its entry function: snapshot.cc.
 bool ContextFromSnapshot(v8x_context*);
 bool ContextOfFiles(v8x_context*, const v8x_file*, size_t n);
+
+#ifdef V8X_BREACH
+// Gives the context of c the global __breach: breach.cc.
+bool AddBreach(v8x_context* c);
+#endif
 
 // Runs the files of a feature, in order, in the current context, that of c. "" is none: those run when a context is made.
 // False: something was thrown.

@@ -84,6 +84,16 @@ class Maybe {
   T value_{};
 };
 
+template <class T>
+class MemorySpan {
+ public:
+  MemorySpan(T* data, size_t size) : data_(data), size_(size) {}
+
+ private:
+  T* data_;
+  size_t size_;
+};
+
 namespace api_internal {
 void DisposeGlobal(Address* global);
 Address* GlobalizeReference(internal::Isolate*, Address value);
@@ -187,6 +197,13 @@ using HostImportModuleDynamicallyCallback = MaybeLocal<Promise> (*)(Local<Contex
                                                                    Local<FixedArray> import_attributes);
 using HostInitializeImportMetaObjectCallback = void (*)(Local<Context>, Local<Module>, Local<Object> meta);
 
+// Whether V8 may compile WebAssembly now.
+using AllowWasmCodeGenerationCallback = bool (*)(Local<Context>, Local<String> source);
+template <class T>
+class FunctionCallbackInfo;
+// True: it has done what V8's own function would do.
+using ExtensionCallback = bool (*)(const FunctionCallbackInfo<Value>&);
+
 class StartupData {
  public:
   const char* data;
@@ -223,6 +240,8 @@ class Isolate {
   static Isolate* GetCurrent();
   void SetHostImportModuleDynamicallyCallback(HostImportModuleDynamicallyCallback);
   void SetHostInitializeImportMetaObjectCallback(HostInitializeImportMetaObjectCallback);
+  void SetAllowWasmCodeGenerationCallback(AllowWasmCodeGenerationCallback);
+  void SetWasmModuleCallback(ExtensionCallback);
   void MemoryPressureNotification(MemoryPressureLevel);
   void LowMemoryNotification();
   int64_t AdjustAmountOfExternalAllocatedMemory(int64_t);
@@ -293,6 +312,7 @@ class Context : public Data {
                                           ExtensionConfiguration*, MaybeLocal<Value> global, MicrotaskQueue*,
                                           DeserializeContextDataCallback, DeserializeAPIWrapperCallback);
   Address* GetDataFromSnapshotOnce(size_t index);
+  Local<Object> Global();
   void Enter();
   void Exit();
   void AllowCodeGenerationFromStrings(bool);
@@ -312,6 +332,7 @@ class Value : public Data {
   bool IsFunction() const;
   bool IsProxy() const;
   bool IsPromise() const;
+  bool IsWasmModuleObject() const;
 };
 
 class Number : public Value {
@@ -456,9 +477,11 @@ class FunctionCallbackInfo {
   int Length() const { return static_cast<int>(length_); }
   Local<Value> operator[](int i) const { return Local<Value>(values_ + i); }
   void Return(Local<Value> v) const { implicit_args_[kReturnValueIndex] = *v.slot(); }
+  Local<Value> NewTarget() const { return Local<Value>(implicit_args_ + kNewTargetIndex); }
 
  private:
   static constexpr int kReturnValueIndex = 3;
+  static constexpr int kNewTargetIndex = 5;
   Address* implicit_args_;
   Address* values_;
   Address length_;
@@ -479,6 +502,7 @@ class Exception {
  public:
   static Local<Value> RangeError(Local<String>, Local<Value> options);
   static Local<Value> TypeError(Local<String>, Local<Value> options);
+  static Local<Value> WasmCompileError(Local<String>, Local<Value> options);
 };
 
 class Message {
@@ -510,16 +534,6 @@ class Proxy : public Object {
  public:
   Local<Value> GetTarget();
   Local<Value> GetHandler();
-};
-
-template <class T>
-class MemorySpan {
- public:
-  MemorySpan(T* data, size_t size) : data_(data), size_(size) {}
-
- private:
-  T* data_;
-  size_t size_;
 };
 
 class Module : public Data {

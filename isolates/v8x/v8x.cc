@@ -152,7 +152,11 @@ v8x_context* NewContext(v8x_isolate* owner, uintptr_t handle, Make make) {
   c->owner = owner;
   c->handle = handle;
   Entered entered(owner->isolate);
-  if (!make(c)) {
+  bool made = make(c);
+#ifdef V8X_BREACH
+  made = made && AddBreach(c);
+#endif
+  if (!made) {
     DropAll(c);
     delete c;
     return nullptr;
@@ -230,6 +234,7 @@ v8x_isolate* v8x_attach(void* isolate, size_t heap_slack, size_t buffer_limit) {
   i->isolate->SetPromiseRejectCallback(OnReject);
   i->isolate->SetHostImportModuleDynamicallyCallback(RejectImport);
   i->isolate->SetHostInitializeImportMetaObjectCallback(DescribeModule);
+  GuardWasm(i->isolate);
   Opened(i->isolate);
   return i;
 }

@@ -52,6 +52,9 @@ size_t v8x_allocated(void);
 enum { V8X_SYSMON_SLACK = 5000000 };
 int v8x_sysmon(unsigned long* slack);
 
+// What the WebAssembly of the process is charged: wasm.cc.
+size_t v8x_wasm_bytes(void);
+
 enum { V8X_MOST_KEPT = 24 << 20 };
 // The memory of closed isolates that is kept for the next ones, V8X_MOST_KEPT bytes at most: blocks.cc.
 typedef struct {

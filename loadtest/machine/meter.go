@@ -15,19 +15,25 @@ const (
 	GroupLoad  = "load" // this program
 )
 
-// Meter reads the resource use of groups of processes. It ignores processes that they start later.
-type Meter struct{ Groups map[string][]int }
+// Meter reads the resource use of groups of processes. Of a fleet it also finds those that it starts later, such as
+// cells.
+type Meter struct {
+	Groups map[string][]int
+	fleet  *Child // nil = none
+	beside []*Child
+}
 
 func NewMeter(fleet *Child, servers []*Child) *Meter {
-	m := &Meter{map[string][]int{GroupLoad: {os.Getpid()}}}
-	if fleet != nil {
-		m.Groups[GroupFleet] = family(fleet.pid())
-	}
+	m := &Meter{Groups: map[string][]int{GroupLoad: {os.Getpid()}}, fleet: fleet}
+	m.look()
 	for _, s := range servers {
 		m.Groups[GroupNATS] = append(m.Groups[GroupNATS], s.pid())
 	}
 	return m
 }
+
+// AddToFleet counts a child as one of the fleet.
+func (m *Meter) AddToFleet(c *Child) { m.beside = append(m.beside, c) }
 
 // Reading is the CPU time used until a moment.
 type Reading struct {
@@ -36,7 +42,18 @@ type Reading struct {
 	busy time.Duration // busy time of the machine
 }
 
+// look finds the processes of the fleet.
+func (m *Meter) look() {
+	if m.fleet != nil {
+		m.Groups[GroupFleet] = family(m.fleet.pid())
+		for _, c := range m.beside {
+			m.Groups[GroupFleet] = append(m.Groups[GroupFleet], c.pid())
+		}
+	}
+}
+
 func (m *Meter) Read() Reading {
+	m.look()
 	r := Reading{At: time.Now(), Used: make(map[string]time.Duration, len(m.Groups)), busy: Busy()}
 	for name, pids := range m.Groups {
 		r.Used[name] = UsedCPU(pids)

@@ -19,6 +19,7 @@ type Case struct {
 	Load        string  `json:"load"`
 	Topology    string  `json:"topology"`
 	Processes   int     `json:"processes"`
+	Cell        string  `json:"cell,omitempty"` // where JavaScript of owners runs; "" = in the processes
 	Owners      int     `json:"owners"`
 	Events      int     `json:"events,omitempty"` // saturation
 	Rate        int     `json:"rate,omitempty"`   // open: events per second
@@ -52,6 +53,9 @@ func (c Case) Name() string {
 		return strings.TrimSpace(fmt.Sprintf("%s=%d %s", c.Curve, c.At, c.Line))
 	}
 	name := fmt.Sprintf("%s %s %s", c.Scenario, c.Load, c.Topology)
+	if c.Cell != "" {
+		name += " cell=" + c.Cell
+	}
 	if c.Processes > 1 {
 		name += fmt.Sprintf(" processes=%d", c.Processes)
 	}

@@ -93,15 +93,34 @@ interface EventInfo<Payload = any> {
   readonly replays: number;
   /** Headers of the NATS message. */
   readonly headers: Headers;
+  /** The source that the event is a message of; null if it is none. */
+  readonly source: MessageSource | null;
   /** The body: what its JSON says if it is JSON, else its bytes. Throws if it should be JSON and is not, which fails the event for good. */
   readonly payload: Payload;
   text(): Promise<string>;
   json(): Promise<any>;
   bytes(): Promise<ReturnType<typeof Uint8Array.of>>; // Uint8Array<ArrayBuffer> since TypeScript 5.7, Uint8Array before
+  /** Aborts when somebody cancels the event, a moment before the run is ended. */
+  readonly signal: AbortSignal;
   /** If this attempt fails, it is the last one. */
   noRetry(): void;
   /** If this attempt fails, the next one comes after `delaySeconds`, or after the usual delay. */
   retry(options?: { delaySeconds?: number }): void;
+}
+
+/** Where a message of a source came from, as the fleet knows it. */
+interface MessageSource {
+  /** The stream; missing for a core subject. */
+  readonly stream?: string;
+  readonly subject: string;
+  /** In the stream; the revision of a key. */
+  readonly sequence?: number;
+  /** When the source stored it. */
+  readonly time: Date;
+  /** Of a KV bucket. */
+  readonly key?: string;
+  /** What happened to the key or the object. */
+  readonly operation?: "put" | "delete" | "purge";
 }
 
 /** The first argument of `task`. */
@@ -142,6 +161,8 @@ interface Message<Body = any> {
   readonly attempts: number;
   /** Headers of the NATS message. */
   readonly headers: Headers;
+  /** The source that the task is a message of; null if it is none. */
+  readonly source: MessageSource | null;
   /** The message is handled, also if the handler throws later. */
   ack(): void;
   /** The message runs again after `delaySeconds`, or after the usual delay. */
@@ -557,6 +578,26 @@ declare module "cloudflare:workers" {
   export abstract class RpcTarget {}
   /** ctx.exports, also at the top level: it is empty until the module is evaluated. */
   export const exports: { readonly [name: string]: Service };
+}
+
+declare module "cloudflare:sockets" {
+  export interface SocketAddress { hostname: string; port: number }
+  export interface SocketOptions { secureTransport?: "off" | "on" | "starttls"; allowHalfOpen?: boolean; highWaterMark?: number | bigint }
+  export interface SocketInfo { remoteAddress?: string; localAddress?: string }
+  /** A TCP connection. It belongs to the event that opened it, and ends with it. */
+  export interface Socket {
+    readonly readable: ReadableStream<Uint8Array>;
+    readonly writable: WritableStream<Uint8Array>;
+    readonly opened: Promise<SocketInfo>;
+    readonly closed: Promise<void>;
+    readonly upgraded: boolean;
+    readonly secureTransport: "off" | "on" | "starttls";
+    close(): Promise<void>;
+    /** Speaks TLS from now on. This socket cannot be used afterwards, the returned one can. */
+    startTls(options?: { expectedServerHostname?: string }): Socket;
+  }
+  /** Opens a TCP connection to "HOST:PORT". Throws where no event runs. */
+  export function connect(address: string | SocketAddress, options?: SocketOptions): Socket;
 }
 
 declare module "node:async_hooks" {

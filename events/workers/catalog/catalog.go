@@ -218,6 +218,14 @@ func (c *Catalog) Policy(name string) *workers.Policy {
 	return &noPolicy
 }
 
+// Paused is how many owners and workers are paused.
+func (c *Catalog) Paused() (n int) {
+	for _, p := range c.Policies() {
+		n += len(p.Paused)
+	}
+	return n
+}
+
 // Policies returns the policies by owner.
 func (c *Catalog) Policies() map[string]*workers.Policy {
 	all := map[string]*workers.Policy{}

@@ -24,16 +24,9 @@ func (s *Store) List(ctx context.Context, owner, hash string) (*assets.List, err
 			if stored.Size > assets.MaxListText {
 				return nil, 0, fmt.Errorf("list of files %s of %s has %d bytes", hash, owner, stored.Size)
 			}
-			text := make([]byte, 0, max(0, stored.Size))
-			for n := 0; int64(len(text)) < stored.Size; n++ {
-				part, err := s.get(ctx, partKey(owner, hash, assets.Plain, n))
-				if err != nil {
-					return nil, 0, err
-				}
-				if len(part) == 0 || int64(len(text)+len(part)) > stored.Size {
-					break
-				}
-				text = append(text, part...)
+			text, err := s.plain(ctx, owner, hash, stored.Size)
+			if err != nil {
+				return nil, 0, err
 			}
 			var l *assets.List
 			turn := s.turns.Do(ctx, owner, func() {
@@ -84,6 +77,44 @@ func (s *Store) read(ctx context.Context, owner, hash string) (stored assets.Sto
 		return stored, fmt.Errorf("file %s of %s is damaged", hash, owner)
 	}
 	return stored, nil
+}
+
+// Whole returns a file of that size, past the cache. The error is an ErrNotFound when it is not there, or has another
+// size or other bytes.
+func (s *Store) Whole(ctx context.Context, owner, hash string, size int64) ([]byte, error) {
+	stored, err := s.read(ctx, owner, hash)
+	if err != nil {
+		return nil, err
+	}
+	wrong := func(why string) error { return fmt.Errorf("%w: file %s of %s %s", ErrNotFound, hash, owner, why) }
+	if stored.Size != size {
+		return nil, wrong(fmt.Sprintf("has %d bytes, and not %d", stored.Size, size))
+	}
+	data, err := s.plain(ctx, owner, hash, size)
+	if err != nil {
+		return nil, err
+	}
+	if assets.HashOf(data) != hash {
+		return nil, wrong("is damaged")
+	}
+	return data, nil
+}
+
+// plain joins the parts of a file of that size as it was stored, past the cache. It stops at parts that do not fit:
+// callers check the hash.
+func (s *Store) plain(ctx context.Context, owner, hash string, size int64) ([]byte, error) {
+	data := make([]byte, 0, size)
+	for n := 0; int64(len(data)) < size; n++ {
+		part, err := s.get(ctx, partKey(owner, hash, assets.Plain, n))
+		if err != nil {
+			return nil, err
+		}
+		if len(part) == 0 || int64(len(data)+len(part)) > size {
+			break
+		}
+		data = append(data, part...)
+	}
+	return data, nil
 }
 
 // Part returns part n of a file, from 0. Callers must not change it.

@@ -53,9 +53,9 @@ func (d *Deploy) End(ctx context.Context, f *assets.Folder) (alone bool, err err
 	return alone, err
 }
 
-// Sweep deletes the files of the owner that no list of keep names. It stops when another deploy of the owner begins.
-// It returns how many files it deleted.
-func (d *Deploy) Sweep(ctx context.Context, keep []string) (int, error) {
+// Sweep deletes the files of the owner that are not among keepFiles, and that no list of keep names. It stops when
+// another deploy of the owner begins. It returns how many files it deleted.
+func (d *Deploy) Sweep(ctx context.Context, keep []string, keepFiles ...string) (int, error) {
 	kv, err := d.s.bucket(ctx)
 	if err != nil {
 		return 0, err
@@ -91,6 +91,9 @@ func (d *Deploy) Sweep(ctx context.Context, keep []string) (int, error) {
 		for _, f := range l.Files {
 			keepFile(f.Hash)
 		}
+	}
+	for _, hash := range keepFiles {
+		keepFile(hash)
 	}
 	n := 0
 	for hash := range files {

@@ -39,6 +39,10 @@ func (m *methodCall) Reply(r *events.Reply) {
 		m.answer(nil, lifecycle.FailureOf(r.Failure))
 		return
 	}
+	if r.Dropped > 0 {
+		m.answer(nil, errTooLarge)
+		return
+	}
 	m.answer(r.Body, nil)
 }
 

@@ -22,13 +22,6 @@ const (
 	headerConnectingIP    = "Cf-Connecting-Ip" // the same: what code for Cloudflare reads
 )
 
-// ours are headers of a request that a client cannot set: the gateway does.
-var ours = map[string]bool{
-	headerEventID: true, headerForwardedFor: true, headerForwardedHost: true, headerForwardedProto: true,
-	headerForwardedPrefix: true,
-	headerClient:          true, headerConnectingIP: true, "Forwarded": true,
-}
-
 // hopByHop are headers between two hops (RFC 9110 §7.6.1). Neither workers nor clients get those of the other side.
 var hopByHop = map[string]bool{
 	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Proxy-Authenticate": true,
@@ -77,7 +70,7 @@ func (g *Gateway) eventOf(r *http.Request, t target) *lifecycle.Delivery {
 	named := hopsNamed(r.Header)
 	list := make([]string, 0, 2*len(r.Header)+14)
 	for name, values := range r.Header {
-		if hopByHop[name] || ours[name] || named[name] {
+		if hopByHop[name] || events.OfGateway(name) || named[name] {
 			continue
 		}
 		for _, v := range values {

@@ -88,8 +88,13 @@ type Finding struct {
 // Newer reports whether a newer binary created the resource. Then its drift is correct.
 func (f Finding) Newer() bool { return f.Level > Level }
 
-// Look compares a resource with what the server has. It changes nothing.
+// Look compares a resource with what the server has. It changes nothing. It asks again when a cluster that has no
+// leader at the moment does not answer.
 func Look(ctx context.Context, js jetstream.JetStream, want Resource) (f Finding, err error) {
+	return retry(ctx, js.Conn(), func(ctx context.Context) (Finding, error) { return look(ctx, js, want) })
+}
+
+func look(ctx context.Context, js jetstream.JetStream, want Resource) (f Finding, err error) {
 	if want.Consumer != nil {
 		c, err := js.Consumer(ctx, want.Of, want.Consumer.Durable)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -3,6 +3,7 @@
 package sourcemap
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -66,6 +67,25 @@ func (m *Map) Position(line, column int) (p Position, ok bool) {
 
 // Text is the text of one of the author's files, as the map has it; "" = it has none.
 func (m *Map) Text(file string) string { return m.consumer.SourceContent(file) }
+
+// Texts are the texts of the author's files that a source map has, by their names. A map that cannot be read has none.
+// The cost is linear in the size of the map.
+func Texts(sourceMap []byte) map[string]string {
+	var m struct {
+		Sources  []string  `json:"sources"`
+		Contents []*string `json:"sourcesContent"`
+	}
+	texts := map[string]string{}
+	if json.Unmarshal(sourceMap, &m) != nil {
+		return texts
+	}
+	for i, name := range m.Sources {
+		if name != "" && i < len(m.Contents) && m.Contents[i] != nil {
+			texts[name] = *m.Contents[i]
+		}
+	}
+	return texts
+}
 
 // Stack rewrites the frames of a V8 stack that are in file, the name of the bundle, to positions in the author's files.
 // Other frames and all other text stay as they are.

@@ -128,6 +128,11 @@ func FuzzCheck(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, sm []byte) {
+		for name := range sourcemap.Texts(sm) {
+			if name == "" {
+				t.Fatal("a file without a name")
+			}
+		}
 		if sourcemap.Check(sm) != nil {
 			return
 		}

@@ -29,10 +29,22 @@ const (
 // Scan does what All does, with a consumer: it costs a few requests more, and a sixth for each message. It is for those
 // who look at many. The user needs the permission to make consumers of the stream.
 func Scan(ctx context.Context, nc *nats.Conn, stream, subject string, from uint64) iter.Seq2[*Message, error] {
+	return scanOf(ctx, nc, stream, jetstream.ConsumerConfig{
+		FilterSubject: subject, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, from),
+	})
+}
+
+// ScanAny scans all messages of several subjects, which may have wildcards and do not overlap.
+func ScanAny(ctx context.Context, nc *nats.Conn, stream string, subjects []string) iter.Seq2[*Message, error] {
+	return scanOf(ctx, nc, stream, jetstream.ConsumerConfig{
+		FilterSubjects: subjects, DeliverPolicy: jetstream.DeliverAllPolicy,
+	})
+}
+
+func scanOf(ctx context.Context, nc *nats.Conn, stream string,
+	c jetstream.ConsumerConfig) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
-		s, err := open(ctx, nc, stream, scanBatch, jetstream.ConsumerConfig{
-			FilterSubject: subject, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, from),
-		})
+		s, err := open(ctx, nc, stream, scanBatch, c)
 		if err != nil {
 			yield(nil, fmt.Errorf("stream %s: %w", stream, err))
 			return

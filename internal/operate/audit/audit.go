@@ -27,6 +27,8 @@ const (
 	Stream = "PINWHEEL_AUDIT"
 	// StreamOperators is the name of the stream in which the server keeps a copy of the records of operators.
 	StreamOperators = "PINWHEEL_AUDIT_OPERATORS"
+	// StreamProcesses is the name of the stream with a copy of the records of processes.
+	StreamProcesses = "PINWHEEL_AUDIT_PROCESSES"
 )
 
 const (
@@ -36,8 +38,12 @@ const (
 	maxSize = 64 << 20
 	// maxOperators is the same for the copies of the records of operators.
 	maxOperators = 16 << 20
+	// maxProcesses is the same for the copies of the records of processes.
+	maxProcesses = 4 << 20
 	// maxRecords is how many records are kept of one owner and one source. So an owner displaces only its own.
 	maxRecords = 5000
+	// maxOfProcesses is the same for the copies of the records of processes: an owner's code can cause some.
+	maxOfProcesses = 100
 	// maxRecord is the largest record, in bytes.
 	maxRecord = 4096
 	// patience is how long storing a record may take.
@@ -48,6 +54,7 @@ const (
 const (
 	OwnerAPI = "door"    // a process, for a request to the owner API. NATS has permitted this owner's subject
 	Control  = "control" // a process, for a request to a control endpoint. Who sent it, NATS does not tell
+	Process  = "process" // a process, of what it has done by itself
 	Command  = "command" // a command of the fleet's user, which wrote to JetStream itself. All fields are what it says
 )
 
@@ -58,7 +65,7 @@ const noOwner = "~"
 type Record struct {
 	Seq     uint64          `json:"id,omitempty"`   // in the stream; set by List
 	Time    time.Time       `json:"time"`           // when NATS stored it; set by List
-	Source  string          `json:"source"`         // OwnerAPI, Control or Command; set by List, from the subject
+	Source  string          `json:"source"`         // OwnerAPI, Control, Process or Command; set by List, from the subject
 	Owner   string          `json:"owner"`          // whose things were changed; "": of no single owner. Set by List, from the subject
 	Action  string          `json:"action"`         // name of the endpoint, or words of the command
 	Request json.RawMessage `json:"request"`        // what was asked for, without content of events
@@ -89,11 +96,24 @@ func (c Config) stream() jetstream.StreamConfig {
 // operators is the stream of copies. Any number of owners together can displace records of the first stream. Only
 // operators write what is copied here.
 func (c Config) operators() jetstream.StreamConfig {
+	return c.copies(StreamOperators, "What operators have changed: copies of records", maxOperators, Control, Command)
+}
+
+// processes is the stream of copies of what processes did by themselves. It is apart from that of operators: a process
+// writes a record when a cell is ended, and code of owners can have that happen again and again.
+func (c Config) processes() jetstream.StreamConfig {
+	copies := c.copies(StreamProcesses, "What processes did by themselves: copies of records", maxProcesses, Process)
+	copies.MaxMsgsPerSubject = maxOfProcesses
+	return copies
+}
+
+// copies is a stream of copies of the records of these sources.
+func (c Config) copies(name, description string, size int64, sources ...string) jetstream.StreamConfig {
 	copies := c.stream()
-	copies.Name, copies.Description, copies.Subjects = StreamOperators, "What operators have changed: copies of records", nil
-	copies.MaxBytes = min(maxOperators, max(1<<20, c.MaxBytes/128))
-	from := &jetstream.StreamSource{Name: Stream} // one for both, so that copies have the order of the records
-	for _, source := range []string{Control, Command} {
+	copies.Name, copies.Description, copies.Subjects = name, description, nil
+	copies.MaxBytes = min(size, max(1<<20, c.MaxBytes/(2<<30/size)))
+	from := &jetstream.StreamSource{Name: Stream} // one for all, so that copies have the order of the records
+	for _, source := range sources {
 		from.SubjectTransforms = append(from.SubjectTransforms,
 			jetstream.SubjectTransformConfig{Source: subject(c.Prefix, "*", source)})
 	}
@@ -103,8 +123,8 @@ func (c Config) operators() jetstream.StreamConfig {
 
 // Resources are all resources of this package in JetStream.
 func Resources(c Config) []resources.Resource {
-	all, copies := c.stream(), c.operators()
-	return []resources.Resource{{Stream: &all}, {Stream: &copies}}
+	all, operators, processes := c.stream(), c.operators(), c.processes()
+	return []resources.Resource{{Stream: &all}, {Stream: &operators}, {Stream: &processes}}
 }
 
 // subject is <prefix>.audit.<owner>.<source>.
@@ -209,7 +229,7 @@ func (l *Log) List(ctx context.Context, f Filter) iter.Seq2[*Record, error] {
 	}
 }
 
-// messages iterates over stored records with a number after that: first those of operators that are no longer in the
+// messages iterates over stored records with a number after that: first the copies of those that are no longer in the
 // stream of all records, then that stream.
 func (l *Log) messages(ctx context.Context, filter string, after uint64) iter.Seq2[*stored.Message, error] {
 	return func(yield func(*stored.Message, error) bool) {
@@ -218,16 +238,8 @@ func (l *Log) messages(ctx context.Context, filter string, after uint64) iter.Se
 			yield(nil, err)
 			return
 		}
-		for m, err := range stored.All(ctx, l.js.Conn(), StreamOperators, filter, 1) {
-			if missing(err) {
-				break // no process of this release has run yet
-			}
-			if err == nil {
-				m.Sequence = original(m.Header)
-			}
-			if err == nil && m.Sequence >= first {
-				break
-			}
+		copies := merged(l.displaced(ctx, StreamOperators, filter, first), l.displaced(ctx, StreamProcesses, filter, first))
+		for m, err := range copies {
 			if (err != nil || m.Sequence > after) && !yield(m, err) {
 				return
 			}
@@ -236,6 +248,48 @@ func (l *Log) messages(ctx context.Context, filter string, after uint64) iter.Se
 			if !yield(m, err) {
 				return
 			}
+		}
+	}
+}
+
+// displaced iterates over those records of a stream of copies whose number in the stream of all records is below first.
+func (l *Log) displaced(ctx context.Context, of, filter string, first uint64) iter.Seq2[*stored.Message, error] {
+	return func(yield func(*stored.Message, error) bool) {
+		for m, err := range stored.All(ctx, l.js.Conn(), of, filter, 1) {
+			if missing(err) {
+				return // no process of this release has run yet
+			}
+			if err == nil {
+				m.Sequence = original(m.Header)
+			}
+			if err == nil && m.Sequence >= first || !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+// merged iterates over records of both, in the order of their numbers.
+func merged(a, b iter.Seq2[*stored.Message, error]) iter.Seq2[*stored.Message, error] {
+	return func(yield func(*stored.Message, error) bool) {
+		nextA, stopA := iter.Pull2(a)
+		defer stopA()
+		nextB, stopB := iter.Pull2(b)
+		defer stopB()
+		m, err, some := nextA()
+		other, wrong, more := nextB()
+		for some || more {
+			if some && (!more || err != nil || wrong == nil && m.Sequence < other.Sequence) {
+				if !yield(m, err) {
+					return
+				}
+				m, err, some = nextA()
+				continue
+			}
+			if !yield(other, wrong) {
+				return
+			}
+			other, wrong, more = nextB()
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,17 @@ func list(t *testing.T, l *audit.Log, f audit.Filter) (all []audit.Record) {
 		all = append(all, *r)
 	}
 	return all
+}
+
+// What a process did by itself has a source of its own.
+func TestRecordsOfProcesses(t *testing.T) {
+	t.Parallel()
+	l, _ := open(t)
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Process, Owner: "acme", Action: "cells.end",
+		Request: json.RawMessage(`{}`), Node: "n"}))
+	all := list(t, l, audit.Filter{Owner: "acme"})
+	require.Len(t, all, 1)
+	require.Equal(t, []string{audit.Process, "cells.end", "n"}, []string{all[0].Source, all[0].Action, all[0].Node})
 }
 
 func TestRecords(t *testing.T) {
@@ -103,7 +115,7 @@ func TestRecordsOfOthersAreNotDisplaced(t *testing.T) {
 		"pinwheel.audit.acme.door": 5000}, info.State.Subjects)
 }
 
-// However many owners fill the stream, what operators did can be read.
+// However many owners fill the stream, what operators and processes did can be read.
 func TestOwnersDoNotDisplaceRecordsOfOperators(t *testing.T) {
 	t.Parallel()
 	js, err := jetstream.New(natstest.Connect(t, natstest.Start(t)))
@@ -111,12 +123,16 @@ func TestOwnersDoNotDisplaceRecordsOfOperators(t *testing.T) {
 	l, err := audit.Open(t.Context(), js, audit.Config{Prefix: "pinwheel", MaxBytes: 1 << 20}, zerolog.Nop())
 	require.NoError(t, err)
 	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Control, Owner: "acme", Action: "owners.set"}))
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Process, Owner: "acme", Action: "cells.end"}))
 	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Command, Action: "drain"}))
-	copies := func() bool {
-		s, err := js.Stream(t.Context(), audit.StreamOperators)
-		return err == nil && s.CachedInfo().State.Msgs == 2
+	copied := func(stream string, n uint64) {
+		require.Eventually(t, func() bool {
+			s, err := js.Stream(t.Context(), stream)
+			return err == nil && s.CachedInfo().State.Msgs == n
+		}, time.Minute, time.Millisecond, stream)
 	}
-	require.Eventually(t, copies, time.Minute, time.Millisecond)
+	copied(audit.StreamOperators, 2)
+	copied(audit.StreamProcesses, 1)
 	large := []byte(`{"action":"dead.edit","request":{"x":"` + strings.Repeat("x", 4000) + `"}}`)
 	for i := range 1000 { // four owners, each below its 5000 records
 		_, err := js.PublishAsync(fmt.Sprintf("pinwheel.audit.o%d.door", i%4), large, jetstream.WithStallWait(2*time.Minute))
@@ -125,19 +141,43 @@ func TestOwnersDoNotDisplaceRecordsOfOperators(t *testing.T) {
 	<-js.PublishAsyncComplete()
 	s, err := js.Stream(t.Context(), audit.Stream)
 	require.NoError(t, err)
-	require.Greater(t, s.CachedInfo().State.FirstSeq, uint64(2), "they are displaced there")
+	require.Greater(t, s.CachedInfo().State.FirstSeq, uint64(3), "they are displaced there")
 	all := list(t, l, audit.Filter{})
 	require.Equal(t, []any{uint64(1), "acme", "control", "owners.set"}, []any{all[0].Seq, all[0].Owner, all[0].Source,
 		all[0].Action})
-	require.Equal(t, []any{uint64(2), "command", "drain"}, []any{all[1].Seq, all[1].Source, all[1].Action})
-	require.EqualValues(t, s.CachedInfo().State.FirstSeq, all[2].Seq)
+	require.Equal(t, []any{uint64(2), "process", "cells.end"}, []any{all[1].Seq, all[1].Source, all[1].Action})
+	require.Equal(t, []any{uint64(3), "command", "drain"}, []any{all[2].Seq, all[2].Source, all[2].Action})
+	require.EqualValues(t, s.CachedInfo().State.FirstSeq, all[3].Seq)
 	require.Len(t, list(t, l, audit.Filter{After: 1}), len(all)-1)
-	require.Len(t, list(t, l, audit.Filter{Owner: "acme"}), 1)
+	require.Len(t, list(t, l, audit.Filter{Owner: "acme"}), 2)
 
 	// A record that is in both streams is listed once.
 	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Control, Action: "again"}))
 	again := list(t, l, audit.Filter{After: all[len(all)-1].Seq})
 	require.Len(t, again, 1)
+}
+
+// Code of an owner can have its cells ended again and again. Their records displace only their own.
+func TestRecordsOfProcessesDisplaceOnlyTheirOwn(t *testing.T) {
+	t.Parallel()
+	l, js := open(t)
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Process, Owner: "beta", Action: "cells.end"}))
+	require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Command, Owner: "beta", Action: "deploy"}))
+	for range 150 {
+		require.NoError(t, l.Write(t.Context(), audit.Record{Source: audit.Process, Owner: "acme", Action: "cells.end"}))
+	}
+	of := func(stream string) map[string]uint64 {
+		s, err := js.Stream(t.Context(), stream)
+		require.NoError(t, err)
+		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter("pinwheel.audit.>"))
+		require.NoError(t, err)
+		return info.State.Subjects
+	}
+	want := map[string]uint64{"pinwheel.audit.beta.process": 1, "pinwheel.audit.acme.process": 100}
+	all := func() bool { return maps.Equal(want, of(audit.StreamProcesses)) }
+	require.Eventually(t, all, time.Minute, time.Millisecond)
+	require.Equal(t, map[string]uint64{"pinwheel.audit.beta.command": 1}, of(audit.StreamOperators))
+	require.Equal(t, uint64(150), of(audit.Stream)["pinwheel.audit.acme.process"])
 }
 
 func TestRequestsWithoutContent(t *testing.T) {

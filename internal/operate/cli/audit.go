@@ -19,7 +19,7 @@ func newAuditCommand(e *env) *cobra.Command {
 	c := e.command(cobra.Command{
 		Use: "audit [OWNER]", Short: "List what was changed, by whom and from where, the oldest first", Args: cobra.MaximumNArgs(1),
 		Long: "Lists changes of the last 90 days: deploys, replays and edits of dead letters, pauses of schedules, policies, drains. WHO is the owner for\n" +
-			"a request to the owner API, and the NATS user for a command that no process answered. What stands in quotes is what the sender says of itself. Nothing checks it.\n",
+			"a request to the owner API, the NATS user for a command that no process answered, and the fleet for what a process did by itself. What stands in quotes is what the sender says of itself. Nothing checks it.\n",
 		Example: "  pinwheel audit acme --since 24h",
 	}, func(ctx context.Context, args []string) error {
 		if len(args) > 0 {
@@ -55,8 +55,11 @@ func changeCells(r *audit.Record) []any {
 // who describes who made a change. What only the sender says is in quotes.
 func who(r *audit.Record) string {
 	by := r.User
-	if r.Source == audit.OwnerAPI {
+	switch r.Source {
+	case audit.OwnerAPI:
 		by = "owner " + r.Owner
+	case audit.Process:
+		by = "the fleet"
 	}
 	if r.Claims != "" {
 		if by != "" {

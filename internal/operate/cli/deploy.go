@@ -158,10 +158,14 @@ const deployTimeout = time.Minute
 
 // timeFor limits the time of a deploy: a second more for each megabyte of its files, which are compressed and stored.
 func timeFor(b *bundle.Bundle) time.Duration {
-	if b.Files == nil {
-		return deployTimeout
+	bytes := int64(0)
+	for _, m := range b.Modules {
+		bytes += int64(len(m.Code))
 	}
-	return deployTimeout + time.Duration(b.Files.Total>>20)*time.Second
+	if b.Files != nil {
+		bytes += b.Files.Total
+	}
+	return deployTimeout + time.Duration(bytes>>20)*time.Second
 }
 
 // deployAll bundles what is at paths, and deploys one after the other.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -38,7 +39,7 @@ func uploadBundle(ctx context.Context, uploader *client.Client,
 	return control.DeployVersion{
 		WorkerName: control.WorkerName{Worker: req.Owner + "/" + req.Name}, File: b.File, Spec: spec,
 		Plain:  slices.Concat(b.Plain, req.Plain),
-		Bundle: bundle,
+		Bundle: bundle, Modules: deploy.ModuleRefs(b.Modules),
 		DryRun: req.DryRun, UploadOnly: req.UploadOnly, Percent: req.Percent, Steps: req.Steps, Guard: req.Guard,
 		Tag: req.Tag, Note: control.Note(req.Note),
 	}, nil
@@ -52,13 +53,15 @@ const (
 	filesTries = 3
 )
 
-// fileUpload stores the files of a directory for its owner: those that the fleet does not have.
+// fileUpload stores the files of a directory and the modules of WebAssembly for their owner: those that the fleet does
+// not have.
 type fileUpload struct {
-	c      *control.Client
-	upload *client.Client
-	owner  string
-	folder *assets.Folder
-	list   []byte // of the files, encoded
+	c       *control.Client
+	upload  *client.Client
+	owner   string
+	folder  *assets.Folder    // nil = none
+	list    []byte            // of the files, encoded
+	modules map[string][]byte // by hash
 
 	stored control.StoredFiles // so far
 
@@ -74,14 +77,22 @@ func deployWithFiles(ctx context.Context, c *control.Client, upload *client.Clie
 	if err != nil {
 		return d, stored, err
 	}
-	folder := req.Bundle.Files
-	if folder == nil || req.DryRun {
+	folder, modules := req.Bundle.Files, map[string][]byte{}
+	if req.DryRun { // the check reads the modules, and no files
+		folder = nil
+	}
+	for _, m := range req.Bundle.Modules {
+		modules[m.Hash] = m.Code
+	}
+	if folder == nil && len(modules) == 0 {
 		d, err = control.Ask(ctx, c, control.VersionsDeploy, r)
 		return d, stored, err
 	}
-	f := &fileUpload{c: c, upload: upload, owner: req.Owner, folder: folder}
-	if f.list, _, err = folder.List.Encode(); err != nil {
-		return d, stored, err
+	f := &fileUpload{c: c, upload: upload, owner: req.Owner, folder: folder, modules: modules}
+	if folder != nil {
+		if f.list, _, err = folder.List.Encode(); err != nil {
+			return d, stored, err
+		}
 	}
 	for try := 1; ; try++ {
 		if err = f.store(ctx); err != nil {
@@ -98,13 +109,21 @@ func deployWithFiles(ctx context.Context, c *control.Client, upload *client.Clie
 	}
 }
 
-// store stores what is missing: the files, and then their list.
+// store stores what is missing: the files and modules, and then the list of files.
 func (f *fileUpload) store(ctx context.Context) error {
-	hashes, size := append(f.folder.Hashes(), f.folder.Hash), int64(len(f.list))
 	sizes := map[string]int64{} // equal files are stored once
-	for _, file := range f.folder.List.Files {
-		sizes[file.Hash] = file.Size
+	hashes := slices.Sorted(maps.Keys(f.modules))
+	for hash, code := range f.modules {
+		sizes[hash] = int64(len(code))
 	}
+	if f.folder != nil {
+		hashes = append(append(hashes, f.folder.Hashes()...), f.folder.Hash)
+		sizes[f.folder.Hash] = int64(len(f.list))
+		for _, file := range f.folder.List.Files {
+			sizes[file.Hash] = file.Size
+		}
+	}
+	size := int64(0)
 	for _, n := range sizes {
 		size += n
 	}
@@ -117,7 +136,7 @@ func (f *fileUpload) store(ctx context.Context) error {
 			return err
 		}
 		for _, hash := range answer.Missing {
-			if hash == f.folder.Hash {
+			if f.isList(hash) {
 				listIsMissing = true
 			} else if err := f.add(ctx, hash); err != nil {
 				return err
@@ -136,10 +155,15 @@ func (f *fileUpload) store(ctx context.Context) error {
 	return err
 }
 
+// isList reports whether the hash is that of the list of files.
+func (f *fileUpload) isList(hash string) bool { return f.folder != nil && hash == f.folder.Hash }
+
 // add adds a file to the next body, and sends that when it is full.
 func (f *fileUpload) add(ctx context.Context, hash string) (err error) {
 	data, contentType := f.list, ""
-	if hash != f.folder.Hash {
+	if code := f.modules[hash]; code != nil {
+		data = code
+	} else if !f.isList(hash) {
 		if data, contentType, err = f.folder.Read(hash); err != nil {
 			return err
 		}

@@ -99,6 +99,7 @@ func withDevHTTP(cfg config.Config, port int) (config.Config, error) {
 	}
 	cfg.HTTPPaths, cfg.HTTPDomain, cfg.HTTPMessages = cmp.Or(cfg.HTTPPaths, devOwner), cmp.Or(cfg.HTTPDomain,
 		"localhost"), true
+	cfg.Runs = cmp.Or(cfg.Runs, string(workers.RunsAll))
 	return cfg, nil
 }
 
@@ -237,8 +238,15 @@ func (d *dev) start(ctx context.Context, admin string) error {
 	})
 }
 
-// grantHosts grants every host to the workers of dev, as deploys here do. A rollback looks only at the policy. In a
-// NATS that others have too, only its operator grants.
+// devPolicy grants every host, every source and WebAssembly to the workers of dev.
+var devPolicy = workers.Policy{
+	WASM:    true,
+	Hosts:   []string{workers.AnyHost},
+	Consume: []string{"stream:*", "kv:*", "objects:*", "subject:>"},
+}
+
+// grantHosts grants to the workers of dev what deploys here do. A rollback looks only at the policy. In a NATS that
+// others have too, only its operator grants.
 func (d *dev) grantHosts(ctx context.Context) error {
 	if !d.fleet.Embeds() {
 		return nil
@@ -251,7 +259,9 @@ func (d *dev) grantHosts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = policies.Set(ctx, devOwner, func(p *workers.Policy) { p.Hosts = []string{workers.AnyHost} })
+	_, err = policies.Set(ctx, devOwner, func(p *workers.Policy) {
+		p.Hosts, p.Consume, p.WASM = devPolicy.Hosts, devPolicy.Consume, devPolicy.WASM
+	})
 	return err
 }
 
@@ -347,7 +357,7 @@ func (d *dev) deployed(ctx context.Context, path string) (b *bundle.Bundle, w *w
 	done, err := d.fleet.Workers().Deploy(ctx, deploy.Request{
 		Owner: devOwner, Name: b.Name, Bundle: b, Bindings: workers.Bindings{Vars: d.vars},
 		Plain: slices.Collect(maps.Keys(d.vars)), Secrets: d.secrets,
-		Policy: workers.Policy{Hosts: []string{workers.AnyHost}},
+		Policy: devPolicy,
 	}, d.check)
 	return b, done.Worker, done.Stored || done.Changed, err
 }

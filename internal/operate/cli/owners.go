@@ -46,7 +46,7 @@ func (e ownerCommands) ls() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPolicies(e.Terminal, all.Owners, compilersOf(ctx, c), asJSON)
+			return printPolicies(e.Terminal, all.Owners, settingsOf(ctx, c), asJSON)
 		})
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
@@ -93,7 +93,7 @@ func (e ownerCommands) set() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPolicies(e.Terminal, map[string]workers.Policy{args[0]: p.Policy}, compilersOf(ctx, c), asJSON)
+			return printPolicies(e.Terminal, map[string]workers.Policy{args[0]: p.Policy}, settingsOf(ctx, c), asJSON)
 		})
 	})
 	f.flags(c.Flags())
@@ -116,6 +116,8 @@ func (f *policyFlags) flags(fl *pflag.FlagSet) {
 	fl.IntVar(&f.p.HeapMB, "heap", 0, "MB of all its isolates in a process")
 	fl.StringVar(&f.p.Group, "group", "", "owners of the same group share isolates: name owners that trust each other; \"\" for none")
 	fl.StringVar((*string)(&f.p.Compilers), "compilers", "", "compilers of V8 that the code of its workers gets, within what the fleet has: full, or baseline for none that optimizes; \"\" for what the fleet has")
+	fl.BoolVar(&f.p.WASM, "wasm", false, "let its workers have modules of WebAssembly, with the compilers full")
+	fl.StringVar((*string)(&f.p.Cell), "cell", "", "process in which its workers run: shared with all others, own for a cell of its own or of its group, or the name of a cell that owners share; \"\" for what the fleet has")
 	fl.IntVar(&f.p.MaxWorkers, "max-workers", 0, fmt.Sprintf("workers that its people may have by deploys of their own; by default %d",
 		workers.DefaultMaxWorkers))
 	fl.IntVar(&f.p.AssetBytes, "asset-bytes", 0, fmt.Sprintf("bytes of all stored files, for deploys of its own people; by default %d",
@@ -128,8 +130,10 @@ func (f *policyFlags) flags(fl *pflag.FlagSet) {
 		workers.DefaultObjectBytes))
 	fl.IntVar(&f.p.BindingCalls, "binding-calls", 0, fmt.Sprintf("calls of bindings in a second and process; by default %d",
 		workers.DefaultBindingCalls))
+	fl.StringVar((*string)(&f.p.Runs), "runs", "", "which of its ended attempts the run history keeps: none, failures, all, or failures and a share of the successes like 1%; \"\" for what the fleet keeps")
 	fl.StringSliceVar(&f.p.NATSPublish, "nats-publish", nil, "subjects that its workers may publish to by NATS bindings, with commas between and wildcards: orders.>; \"\" for none")
 	fl.StringSliceVar(&f.p.NATSRequest, "nats-request", nil, "subjects that its workers may ask by NATS bindings; \"\" for none")
+	fl.StringSliceVar(&f.p.Consume, "consume", nil, "sources that its workers may have, with commas between: stream:ORDERS, stream:SHOP_*:orders.>, kv:FLAGS, objects:UPLOADS, subject:sensors.>; \"\" for none")
 	fl.StringSliceVar(&f.p.Hosts, "hosts", nil, "hosts that the routes of its workers may name, with commas between: shop.example, *.example for all below, * for all; \"\" for none")
 	f.ceilings(fl)
 }
@@ -149,10 +153,13 @@ var policyFields = map[string]string{
 	"weight": "weight", "max-running": "maxRunning", "max-queued": "maxQueued",
 	"fleet-max-running": "fleetMaxRunning", "fleet-max-queued": "fleetMaxQueued",
 	"calls": "calls", "call-burst": "callBurst", "call-bytes": "callBytes", "sends": "sends", "send-bytes": "sendBytes",
-	"max-isolates": "maxIsolates", "heap": "heapMB", "group": "group", "compilers": "compilers",
+	"max-isolates": "maxIsolates", "heap": "heapMB", "group": "group", "compilers": "compilers", "cell": "cell",
+	"wasm":        "wasm",
 	"max-workers": "maxWorkers", "code-bytes": "codeBytes", "asset-bytes": "assetBytes",
 	"kv-bytes": "kvBytes", "cache-bytes": "cacheBytes", "object-bytes": "objectBytes", "binding-calls": "bindingCalls",
+	"runs":  "runs",
 	"hosts": "hosts", "nats-publish": "natsPublish", "nats-request": "natsRequest",
+	"consume": "consume",
 }
 
 // ceilingFields are the fields of the flags that are ceilings.
@@ -164,6 +171,7 @@ var ceilingFields = map[string]string{
 // named returns the fields of the policy that the command line names, also those that it sets to zero.
 func (f *policyFlags) named(c *cobra.Command) (json.RawMessage, error) {
 	f.p.Hosts, f.p.NATSPublish, f.p.NATSRequest = given(f.p.Hosts), given(f.p.NATSPublish), given(f.p.NATSRequest)
+	f.p.Consume = given(f.p.Consume)
 	policy, err := namedFields(c, policyFields, f.p)
 	if err != nil {
 		return nil, err
@@ -266,13 +274,22 @@ func storedText(streams []bindings.Stored) string {
 	return l.String()
 }
 
-// compilersOf asks for the compilers that the fleet has. "" = no process tells.
-func compilersOf(ctx context.Context, c *control.Client) workers.Compilers {
+// settingsOf asks for what the fleet has for all owners. It is zero when no process tells: the policies are known all
+// the same.
+func settingsOf(ctx context.Context, c *control.Client) control.Settings {
 	s, err := control.Ask(ctx, c, control.GetSettings, control.None{})
 	if err != nil {
-		return "" // the policies are known all the same
+		return control.Settings{}
 	}
-	return s.Compilers
+	return s
+}
+
+// cellText says in which cell an owner is: the fleet's where its policy has none.
+func cellText(p workers.Policy, fleet workers.Cell) string {
+	if got := p.Cell.OrOf(fleet); p.Cell == "" && got != workers.CellShared {
+		return fmt.Sprintf("%s (fleet)", got)
+	}
+	return cmp.Or(string(p.Cell), "-")
 }
 
 // compilersText says what an owner gets: the fleet's where its policy allows more.
@@ -283,12 +300,20 @@ func compilersText(p workers.Policy, fleet workers.Compilers) string {
 	return cmp.Or(string(p.Compilers), "-")
 }
 
-// printPolicies prints policies by owner. fleet are the compilers that the fleet has.
+// yesText is yes, or nothing.
+func yesText(v bool) string {
+	if v {
+		return "yes"
+	}
+	return "-"
+}
+
+// printPolicies prints policies by owner, beside what the fleet has.
 func printPolicies(
-	to *terminal.Terminal, all map[string]workers.Policy, fleet workers.Compilers, asJSON bool,
+	to *terminal.Terminal, all map[string]workers.Policy, fleet control.Settings, asJSON bool,
 ) error {
 	l := to.List(asJSON, "OWNER", "WEIGHT", "RUNNING", "QUEUED", "FLEET", "CALLS", "ISOLATES", "HEAP MB", "GROUP",
-		"COMPILERS", "DEPLOYS", "HOSTS", "CEILINGS")
+		"COMPILERS", "WASM", "CELL", "DEPLOYS", "HOSTS", "CEILINGS")
 	n := func(v int) string {
 		if v == 0 {
 			return "-"
@@ -302,8 +327,8 @@ func printPolicies(
 			workers.Policy
 		}{owner, p}
 		err := l.Add(one, owner, n(p.Weight), n(p.MaxRunning), n(p.MaxQueued), fleetShare(p), callLimits(p), n(p.MaxIsolates),
-			n(p.HeapMB), cmp.Or(p.Group, "-"), compilersText(p, fleet), deployBounds(p),
-			cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings))
+			n(p.HeapMB), cmp.Or(p.Group, "-"), compilersText(p, fleet.Compilers), yesText(p.WASM), cellText(p, fleet.Cell),
+			deployBounds(p), cmp.Or(strings.Join(p.Hosts, ", "), "-"), ceilings(p.Ceilings))
 		if err != nil {
 			return err
 		}

@@ -15,12 +15,12 @@ import (
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	f := fleettest.Start(t)
-	require.Equal(t, "OWNER  WEIGHT  RUNNING  QUEUED  FLEET  CALLS  ISOLATES  HEAP MB  GROUP  COMPILERS  DEPLOYS  HOSTS  CEILINGS\n", f.Pinwheel("owners", "ls").Out)
+	require.Equal(t, "OWNER  WEIGHT  RUNNING  QUEUED  FLEET  CALLS  ISOLATES  HEAP MB  GROUP  COMPILERS  WASM  CELL  DEPLOYS  HOSTS  CEILINGS\n", f.Pinwheel("owners", "ls").Out)
 	r := f.Pinwheel("owners", "set", "dev", "--weight", "2", "--cpu", "20ms", "--worker-heap", "64")
 	require.Zero(t, r.Code, r.Err)
-	require.Contains(t, r.Out, "dev    2       -        -       -      -      -         -        -      -          -        -      cpu 20ms, heap 64 MB\n")
+	require.Contains(t, r.Out, "dev    2       -        -       -      -      -         -        -      -          -     -     -        -      cpu 20ms, heap 64 MB\n")
 	r = f.Pinwheel("owners", "set", "dev", "--max-running", "7", "--weight", "0")
-	require.Contains(t, r.Out, "dev    -       7        -       -      -      -         -        -      -          -        -      cpu 20ms, heap 64 MB\n")
+	require.Contains(t, r.Out, "dev    -       7        -       -      -      -         -        -      -          -     -     -        -      cpu 20ms, heap 64 MB\n")
 	require.JSONEq(t, `{"owner":"dev","maxRunning":7,"ceilings":{"cpuMs":20,"heapMB":64}}`, f.Pinwheel("owners", "ls", "--json").Out)
 	r = f.Pinwheel("owners", "set", "limited", "--fleet-max-running", "40", "--fleet-max-queued", "900", "--calls", "100",
 		"--call-burst", "300", "--call-bytes", "1000000")
@@ -43,6 +43,12 @@ func TestOwners(t *testing.T) {
 	require.Equal(t, 2, r.Code)
 	require.Contains(t, r.Err, `compilers is "none": it is full or baseline, or "" for what the fleet has`)
 	require.NotContains(t, f.Pinwheel("owners", "set", "guest", "--compilers", "").Out, "baseline")
+	require.Contains(t, f.Pinwheel("owners", "set", "guest", "--cell", "own").Out, "  own   ")
+	require.JSONEq(t, `{"owner":"guest","cell":"own"}`, lineWith(f.Pinwheel("owners", "ls", "--json").Out, "guest"))
+	r = f.Pinwheel("owners", "set", "guest", "--cell", "two words")
+	require.Equal(t, 2, r.Code)
+	require.Contains(t, r.Err, `cell "two words": a name is 1 to 64 of`)
+	require.NotContains(t, f.Pinwheel("owners", "set", "guest", "--cell", "").Out, "own")
 	for _, bad := range []string{"--max-workers=10001", "--code-bytes=-1", "--weight=-1", "--weight=101", "--cpu=-1s",
 		"--cpu=6m", "--worker-heap=4"} {
 		r := f.Pinwheel("owners", "set", "dev", bad)
@@ -124,4 +130,12 @@ export default { fetch: (request, env) => new Response("I am " + env.WHO) }`), 0
 	require.Eventually(t, func() bool {
 		return strings.Contains(isolates(), `"@acme","isolates":1,"contexts":1`)
 	}, 60*time.Second, 10*time.Millisecond)
+}
+
+// Owners without a cell of their policy are where the fleet says.
+func TestOwnersInCellsOfTheFleet(t *testing.T) {
+	t.Parallel()
+	f := fleettest.Start(t, func(c *config.Config) { c.Cell = "guests" })
+	require.Contains(t, f.Pinwheel("owners", "set", "acme", "--weight", "2").Out, "  guests (fleet)  ")
+	require.Contains(t, f.Pinwheel("owners", "set", "acme", "--cell", "shared").Out, "  shared  ")
 }

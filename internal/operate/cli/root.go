@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli/terminal"
+	"github.com/pinwheel-run/pinwheel/internal/process/cells/cell"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
 )
@@ -36,6 +37,7 @@ func newEnv(in io.Reader, out, err io.Writer, load func() (config.Config, error)
 
 // Main runs the pinwheel command with the configuration from the environment. It returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cell.BeChild()
 	modulecheck.BeChild()
 	return run(args, newEnv(stdin, stdout, stderr, config.Load))
 }
@@ -114,7 +116,7 @@ func newRoot(e *env) *cobra.Command {
 	root.Version = e.version
 	root.SetVersionTemplate("pinwheel {{.Version}}\n")
 	root.SetFlagErrorFunc(flagWithHint)
-	deployments := deploymentCommands{e}
+	deployments, pauses := deploymentCommands{e}, pauseCommands{e}
 	root.AddCommand(
 		newDevCommand(e), newServeCommand(e),
 		deployer{e}.root(), versionCommands{e}.root(), deployments.root(), deployments.promote(), deployments.rollback(),
@@ -122,7 +124,8 @@ func newRoot(e *env) *cobra.Command {
 		workerCommands{e}.root(), ownerCommands{e}.root(), kvCommands{storeCommands{e, "namespace"}}.root(),
 		objectCommands{storeCommands{e, "bucket"}}.root(), secretCommands{e}.root(),
 		newSendCommand(e), newTailCommand(e), newTopCommand(e), deadCommands{e}.root(), scheduleCommands{e}.root(),
-		newAuditCommand(e), resourceCommands{e}.root(),
+		sourceCommands{e}.root(), pauses.pause(), pauses.resume(), pauses.paused(), eventCommands{e}.root(),
+		newAuditCommand(e), runCommands{e}.root(), newUsageCommand(e), resourceCommands{e}.root(),
 		newDoctorCommand(e), newConsoleCommand(e), newTypesCommand(e), newSchemaCommand(e), newVersionCommand(e),
 		newManCommand(e), newEnvironmentTopic(),
 	)

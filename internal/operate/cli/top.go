@@ -161,27 +161,15 @@ func draw(f flow.Summary, width, height int) string {
 			fmt.Sprint(f.Stored.Dead)},
 	}}.write(&b)
 	b.WriteByte('\n')
-	g := grid{right: []int{1, 2, 3, 4, 5, 6, 7},
-		rows: [][]string{{"PROCESS", "EVENTS/S", "P99", "RUNNING", "QUEUED", "HELD", "ISOLATES", "HEAP", ""}}}
-	for _, p := range f.Processes {
-		note, events := "", flow.Rate(p.Events)
-		if p.New {
-			note, events = "new", "-"
-		}
-		if p.Draining {
-			note = "draining"
-		}
-		g.rows = append(g.rows, []string{
-			p.Node, events, flow.Milliseconds(p.DurationP99), fmt.Sprint(p.Running), fmt.Sprint(p.Queued), fmt.Sprint(p.Held),
-			fmt.Sprint(p.Isolates),
-			fmt.Sprintf("%d MB", p.Heap>>20), note,
-		})
-	}
-	for _, node := range f.Missing {
-		g.rows = append(g.rows, []string{node, "-", "-", "-", "-", "-", "-", "-", "does not answer"})
-	}
-	g.write(&b)
+	drawProcesses(&b, f)
 	b.WriteByte('\n')
+	if f.PausedInAll > 0 {
+		b.WriteString("Paused: " + strings.Join(f.Paused, ", "))
+		if more := f.PausedInAll - len(f.Paused); more > 0 {
+			fmt.Fprintf(&b, " and %d more", more)
+		}
+		b.WriteString("\n\n")
+	}
 	if len(f.Owners) == 0 {
 		b.WriteString("No events wait or run.\n")
 	} else {
@@ -197,6 +185,38 @@ func draw(f flow.Summary, width, height int) string {
 	}
 	drawWorkers(&b, f.Workers)
 	return fit(config.PrintableText(b.String()), width, height)
+}
+
+// drawProcesses makes a line for each process. There are columns for cells where some process has any.
+func drawProcesses(b *strings.Builder, f flow.Summary) {
+	g := grid{right: []int{1, 2, 3, 4, 5, 6, 7}}
+	line := func(cells []string, note string, figures ...string) {
+		if f.HasCells() {
+			figures = append(figures, cells...)
+		}
+		g.rows = append(g.rows, append(figures, note))
+	}
+	if f.HasCells() {
+		g.right = append(g.right, 8, 9)
+	}
+	line([]string{"CELLS", "THEIR MEMORY"}, "",
+		"PROCESS", "EVENTS/S", "P99", "RUNNING", "QUEUED", "HELD", "ISOLATES", "HEAP")
+	for _, p := range f.Processes {
+		note, events := "", flow.Rate(p.Events)
+		if p.New {
+			note, events = "new", "-"
+		}
+		if p.Draining {
+			note = "draining"
+		}
+		line([]string{fmt.Sprint(p.Cells), fmt.Sprintf("%d MB", p.CellBytes>>20)}, note,
+			p.Node, events, flow.Milliseconds(p.DurationP99), fmt.Sprint(p.Running), fmt.Sprint(p.Queued), fmt.Sprint(p.Held),
+			fmt.Sprint(p.Isolates), fmt.Sprintf("%d MB", p.Heap>>20))
+	}
+	for _, node := range f.Missing {
+		line([]string{"-", "-"}, "does not answer", node, "-", "-", "-", "-", "-", "-", "-")
+	}
+	g.write(b)
 }
 
 // drawOwn makes lines of an update of an owner.

@@ -40,7 +40,13 @@ func TestFlowIsDrawn(t *testing.T) {
 	} {
 		require.Contains(t, drawn, want, drawn)
 	}
+	require.NotContains(t, drawn, "CELLS")
 	require.Contains(t, draw(flow.Summary{}, 0, 0), "No events wait or run.")
+	f.Processes[1].Cells, f.Processes[1].CellBytes = 2, 91<<20
+	drawn = draw(f, 0, 0)
+	for _, want := range []string{"HEAP  CELLS  THEIR MEMORY", "0 MB      2         91 MB  draining", "-             -  does not answer"} {
+		require.Contains(t, drawn, want, drawn)
+	}
 
 	own := flow.OfOwner{At: f.At, Owner: f.Owners[1], Events: 12, Failed: 0.5, DurationP50: new(0.7),
 		DurationP99: new(96.85), Processes: 2, Workers: f.Workers, Missing: f.Missing}

@@ -74,8 +74,10 @@ var verbs = map[string]string{
 	"workers.reset": "reset", "deployments.promote": "promoted a version of", "deployments.rollback": "rolled back",
 	"deployments.alias": "set an alias of", "owners.set": "set the policy of", "owners.rm": "removed the policy of",
 	"secrets.set": "set a secret of", "secrets.rm": "removed a secret of", "secrets.rotate": "rotated the secrets of",
-	"drain": "drained", "schedules.cancel": "cancelled waiting events of", "schedules.pause": "paused a schedule of",
-	"schedules.resume": "resumed a schedule of", "dead.import": "imported dead letters of",
+	"events.send": "sent a test event to", "drain": "drained", "cells.end": "ended a cell of",
+	"schedules.cancel": "cancelled waiting events of", "schedules.pause": "paused a schedule of",
+	"schedules.resume": "resumed a schedule of", "pause": "paused", "resume": "resumed",
+	"sources.reset": "reset sources of", "dead.import": "imported dead letters of",
 	"dead.edit": "edited a dead letter of", "dead.replay": "replayed dead letters of",
 	"dead.purge": "removed dead letters of", "kv.put": "wrote a key of", "kv.rm": "removed a key of",
 	"objects.put": "wrote an object of", "objects.rm": "removed an object of",
@@ -86,8 +88,11 @@ func (c changed) Did() string { return cmp.Or(verbs[c.Action], c.Action) }
 
 // Who is who did it, as far as somebody vouches for it: NATS, or the owner API. Says is what the sender says of itself.
 func (c changed) Who() string {
-	if c.Source == audit.OwnerAPI {
+	switch c.Source {
+	case audit.OwnerAPI:
 		return "owner " + c.Owner
+	case audit.Process:
+		return "process " + c.Node
 	}
 	return c.User
 }
@@ -109,6 +114,8 @@ func (c changed) From() string {
 		return "owner API"
 	case c.Source == audit.Command:
 		return "command"
+	case c.Source == audit.Process:
+		return "fleet"
 	}
 	return "control endpoint"
 }
@@ -150,7 +157,8 @@ func (c changed) Worker() string {
 var notable = []pair{
 	{"name", ""}, {"alias", ""}, {"version", "version "}, {"percent", "at "}, {"id", ""}, {"ids", "ids "},
 	{"bucket", "in "}, {"key", ""}, {"reason", "reason "}, {"kind", "kind "}, {"match", "matching "}, {"since", "since "},
-	{"node", ""}, {"message", "because: "},
+	{"node", ""}, {"message", "because: "}, {"cell", "cell "}, {"owners", "owners "},
+	{"sent", "because of what it sent: "},
 }
 
 // Brief is what the request names beside owner and worker, in a line.

@@ -33,6 +33,7 @@ type Console struct {
 	watcher  *watcher
 	checkup  *checkup
 	live     *streams
+	outbox   *outbox
 	listener net.Listener
 	server   *http.Server
 }
@@ -52,6 +53,7 @@ func Open(cfg Config) (*Console, error) {
 	}
 	c := &Console{cfg: cfg, sessions: newSessions(cfg), views: v, checkup: &checkup{examine: cfg.Examine},
 		live: newStreams(), listener: netutil.LimitListener(l, maxConnections)}
+	c.outbox = &outbox{life: c.live.life}
 	c.server = &http.Server{
 		Handler: c.guarded(c.routes()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: requestTime + 5*time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
@@ -67,6 +69,8 @@ func (c *Console) Serve(ctx context.Context, nc *nats.Conn) error {
 	c.nc = nc
 	c.watcher = newWatcher(c.client(session{}))
 	defer c.watcher.close()
+	defer c.outbox.running.Wait()
+	defer c.live.close()
 	defer context.AfterFunc(ctx, func() {
 		c.live.close()
 		_ = c.server.Close()

@@ -22,6 +22,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/http/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/operate/console"
 	"github.com/pinwheel-run/pinwheel/internal/operate/doctor"
+	"github.com/pinwheel-run/pinwheel/internal/process/cells/cell"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
 	"github.com/pinwheel-run/pinwheel/internal/test/fleettest"
@@ -35,6 +36,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	cell.BeChild()
 	modulecheck.BeChild()
 	parallel.RaiseCPU()
 	parallel.AtOnce(parallel.Fleets)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/doctor"
+	"github.com/pinwheel-run/pinwheel/internal/operate/queue"
+	"github.com/pinwheel-run/pinwheel/internal/operate/runs"
 )
 
 // isolatesPage is the data of the page Isolates.
@@ -86,9 +88,12 @@ type advice struct {
 
 // pagesFor are the pages that do, or show, what a check asks for. Text replaces the command of a terminal.
 var pagesFor = map[string]advice{
+	"cells":        {"", &pair{"Cells of each process", "/cells"}},
 	"dead":         {"", &pair{"Look at the newest: replay, edit or remove them", "/dead"}},
 	"parked":       {"They run when their owners have room.", &pair{"Raise the limits of an owner", "/owners?sort=traffic"}},
 	"processes":    {"", &pair{"Processes that answer", "/"}},
+	"paused":       {"", &pair{"What is paused, to resume it", "/queue"}},
+	"sources":      {"", &pair{"Sources with their errors", "/sources"}},
 	"progress":     {"", &pair{"What each process holds", "/"}},
 	"redeliveries": {"", &pair{"What each process holds", "/"}},
 	"workers":      {"", &pair{"Workers", "/workers"}},
@@ -128,8 +133,20 @@ type eventPage struct {
 	Owner, Worker, ID string
 	Letters           []letterPage
 	Waiting           []control.WaitingEvent
+	Runs              []*runs.Record // ended attempts, the oldest first
+	Off               bool           // the fleet has no run history
+	Steps             []step
 	Newest            int // among so many of the newest letters it was looked for; 0: among all
+	Message           *queue.Message
 	tailForm
+}
+
+// Last is the newest attempt that is recorded; nil: there is none.
+func (p eventPage) Last() *runs.Record {
+	if len(p.Runs) == 0 {
+		return nil
+	}
+	return p.Runs[len(p.Runs)-1]
 }
 
 // showEvent looks for an event by its ID among the newest dead letters and the events that wait.
@@ -155,6 +172,13 @@ func showEvent(ctx context.Context, fleet *control.Client, in inputs) (*page, er
 	if p.Waiting, err = waits(ctx, fleet, p); err != nil {
 		return nil, err
 	}
+	if err := p.history(ctx, fleet); err != nil {
+		return nil, err
+	}
+	if len(p.Runs) > 0 && len(p.Letters)+len(p.Waiting) == 0 {
+		p.Message = queue.FindMessage(ctx, fleet, p.Owner, p.Worker, p.ID)
+	}
+	p.Steps = p.timeline()
 	p.tailForm = in.eventTail(p)
 	return &page{view: "event", title: "Event " + p.ID, place: "dead", data: p}, nil
 }

@@ -22,7 +22,7 @@ func functions(asset func(string) (string, error), traceURL string) template.Fun
 		"asset": asset, "rate": flow.Rate, "ms": flow.Milliseconds, "age": flow.Age, "bytes": size, "number": number,
 		"ago": ago, "when": when, "machine": machine,
 		"percent": percent, "share": share, "spark": spark,
-		"sparkBox": sparkBox, "window": windowText, "did": did, "join": strings.Join, "short": short, "nextPage": with,
+		"sparkBox": sparkBox, "hourSpark": hourSpark, "did": did, "join": strings.Join, "short": short, "nextPage": with,
 		"duration": func(d workers.Millis) string { return d.Duration().String() },
 		"hundred":  func(f float64) float64 { return 100 * f },
 		"rows": func(rows []control.Schedule, operates bool, csrf, back string, named bool) scheduleRows {
@@ -33,6 +33,7 @@ func functions(asset func(string) (string, error), traceURL string) template.Fun
 			owner, worker, _ := strings.Cut(name, "/")
 			return workerName{owner, worker}
 		},
+		"pieces": stackPieces,
 		"rowsOf": rowsOf, "stateText": func(state string) string { return stateTexts[state] },
 		"trace": func(id string) string { return traceLink(traceURL, id) },
 	}

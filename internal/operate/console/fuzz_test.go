@@ -3,6 +3,7 @@ package console
 import (
 	"net"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -62,5 +63,32 @@ func FuzzWithin(f *testing.F) {
 		require.True(t, strings.HasPrefix(to, "/"))
 		require.False(t, len(to) > 1 && (to[1] == '/' || to[1] == '\\'), "%q", to)
 		require.False(t, strings.ContainsAny(to, "\\\r\n\t"), "%q", to)
+	})
+}
+
+// The pieces of a stack are the stack, and each link leads to the code of the worker and nowhere else.
+func FuzzStackPieces(f *testing.F) {
+	for _, seed := range []string{"Error: no\n    at f (lib/a.ts:12:3)\n    at async w.js:1:2", "at x (//evil.example:1:1)",
+		"at eval (eval at f (a.js:3:4), <anonymous>:1:1)", "at a:b:1:2)", "at (:1:1)", "at :1:1", "at f (javascript:x:1:1)\r\n",
+		"    at x:0:1", "at x:+1:+2", "at x:1:99999999999999999999", "at \x00:1:1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, stack string) {
+		var whole strings.Builder
+		for _, p := range stackPieces("acme", "w", "1-a", stack) {
+			whole.WriteString(p.Text)
+			if p.Link == "" {
+				continue
+			}
+			to, err := url.Parse(p.Link)
+			require.NoError(t, err)
+			require.Equal(t, []string{"", "", "/workers/acme/w/code"}, []string{to.Scheme, to.Host, to.Path})
+			place := to.Query().Get("file") + ":" + to.Query().Get("line") + ":"
+			require.True(t, strings.HasPrefix(p.Text, place), "%q %q", p.Text, p.Link)
+		}
+		require.Equal(t, stack, whole.String())
+		for _, p := range stackPieces("a/b", "w", "1-a", stack) {
+			require.Empty(t, p.Link)
+		}
 	})
 }

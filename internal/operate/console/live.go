@@ -19,6 +19,8 @@ const (
 	writeTime = 10 * time.Second
 	// pingEvery is how often a stream without news says that it is there.
 	pingEvery = 15 * time.Second
+	// hourLater is how long after the end of a minute the page Flow asks for it: by then all processes have it.
+	hourLater = 3 * time.Second
 )
 
 // streams bounds the streams of server-sent events, and ends them with the console.
@@ -118,13 +120,19 @@ func (s *stream) write(text string) error {
 // liveFlow sends the parts of the page Flow after each look at the fleet.
 func liveFlow(c *call) (*page, error) {
 	return nil, c.live.run(c.w, c.http, func(s *stream) error {
+		shown := time.Now().Truncate(time.Minute)
 		for n := 0; ; {
 			state, err := c.watcher.after(s.ctx, n)
 			if err != nil {
 				return err
 			}
 			n = state.Number
-			p, err := c.views.parts(c.session, state, "flow-rates", "flow-processes", "flow-owners", "flow-workers")
+			names, f := []string{"flow-rates", "flow-processes", "flow-owners", "flow-workers"}, flowPage{sampled: state}
+			if now := time.Now().Add(-hourLater).Truncate(time.Minute); now.After(shown) {
+				shown, f.Hour = now, hourOf(s.ctx, c.fleet(), "")
+				names = append(names, "flow-hour")
+			}
+			p, err := c.views.parts(c.session, f, names...)
 			if err == nil {
 				err = s.send("parts", p)
 			}

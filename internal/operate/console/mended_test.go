@@ -120,7 +120,7 @@ func TestActionsAskFirst(t *testing.T) {
 	p.does("/workers/acme/w/rollback", "/workers/acme/w/rollback", url.Values{"version": {back[1]},
 		"message": {"too slow"}})
 	page = p.page("/workers/acme/w")
-	require.Regexp(t, `(?s)class="chosen"[^>]*><td class="id wrap"><span class="whole">`+regexp.QuoteMeta(back[1]), page)
+	require.Regexp(t, `(?s)class="chosen"[^>]*><td class="id wrap"><a class="whole" href="[^"]*" title="Its code">`+regexp.QuoteMeta(back[1]), page)
 	require.Contains(t, page, "too slow")
 }
 

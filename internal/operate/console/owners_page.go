@@ -102,6 +102,10 @@ type ownerPage struct {
 	Dead    control.LetterCounts
 	// Compilers are those that the fleet has for all owners. "" = all.
 	Compilers workers.Compilers
+	// Cell is that of owners whose policy has none. "" = shared.
+	Cell workers.Cell
+	Runs string // the cell in which its workers run; "" = the processes of the fleet
+	Hour hour
 }
 
 func showOwner(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
@@ -131,6 +135,11 @@ func showOwner(ctx context.Context, fleet *control.Client, in inputs) (*page, er
 	if settings.Compilers.OrDefault() != workers.CompilersFull {
 		p.Compilers = settings.Compilers
 	}
+	if settings.Cell.OrOf("") != workers.CellShared {
+		p.Cell = settings.Cell
+	}
+	p.Hour = hourOf(ctx, fleet, p.Owner)
+	p.Runs = workers.CellOf(p.Owner, policy.Policy, settings.Cell)
 	return &page{view: "owner", title: p.Owner, place: "owners", data: p}, nil
 }
 

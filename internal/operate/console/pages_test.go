@@ -20,7 +20,8 @@ import (
 )
 
 // paths are those of all pages that need nothing in the fleet.
-var paths = []string{"/", "/workers", "/dead", "/schedules", "/owners", "/isolates", "/doctor", "/audit",
+var paths = []string{"/", "/workers", "/dead", "/schedules",
+	"/runs", "/usage", "/usage?by=day", "/owners", "/isolates", "/cells", "/doctor", "/audit",
 	"/dead/replay?all=yes", "/dead/purge?all=yes", "/owners/acme"}
 
 func TestPagesOfAnEmptyFleet(t *testing.T) {
@@ -406,7 +407,7 @@ func TestFleetThatIsAway(t *testing.T) {
 	away := *f
 	away.Config.Prefix = "other"
 	p := newPerson(t, startConsole(t, &away), viewToken)
-	for path, want := range map[string]int{"/": 503, "/dead": 503, "/workers": 503, "/isolates": 503} {
+	for path, want := range map[string]int{"/": 503, "/dead": 503, "/workers": 503, "/isolates": 503, "/cells": 503} {
 		code, body := p.get(path)
 		require.Equal(t, want, code, path)
 		require.Contains(t, body, "no process of", path)

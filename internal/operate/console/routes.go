@@ -22,21 +22,17 @@ func (c *Console) routes() http.Handler {
 	c.get(mux, "/live/flow", liveFlow)
 	c.get(mux, "/live/tail", liveTail)
 	c.get(mux, "/live/job/{job}", liveJob)
-	c.get(mux, "/live/workers/{owner}/{worker}", func(c *call) (*page, error) {
-		w := watchedWorker{c.fleet(), c.path("owner"), c.path("worker")}
-		return nil, c.live.run(c.w, c.http, func(s *stream) error {
-			return w.follow(s.ctx, func(f figures) error {
-				p, err := c.views.parts(c.session, workerPage{Figures: f}, "worker-figures")
-				return errors.Join(err, s.send("parts", p))
-			})
-		})
-	})
+	c.get(mux, "/live/workers/{owner}/{worker}", liveWorker)
 
 	c.get(mux, "/workers", listWorkers)
 	c.look(mux, "/workers/{owner}/{worker}", showWorker)
 	c.asked(mux, "/workers/{owner}/{worker}/promote", askPromote, promote)
 	c.asked(mux, "/workers/{owner}/{worker}/rollback", askRollback, rollback)
 	c.asked(mux, "/workers/{owner}/{worker}/reset", askReset, reset)
+	c.asked(mux, "/workers/{owner}/{worker}/send", showSend, sendEvent)
+	c.look(mux, "/workers/{owner}/{worker}/code", showCode)
+	c.get(mux, "/sent/{id}", showSent)
+	c.get(mux, "/live/sent/{id}", liveSent)
 
 	c.look(mux, "/dead", listLetters)
 	c.get(mux, "/dead/counts", countLetters)
@@ -50,7 +46,10 @@ func (c *Console) routes() http.Handler {
 	c.look(mux, "/jobs/{job}", showJob)
 	c.post(mux, "/jobs/{job}/cancel", cancelJob)
 	c.look(mux, "/event", showEvent)
+	c.look(mux, "/runs", listRuns)
+	c.look(mux, "/usage", showUsage)
 
+	c.routesOfQueue(mux)
 	c.look(mux, "/schedules", listSchedules)
 	c.post(mux, "/schedules/pause", pauseSchedule)
 	c.post(mux, "/schedules/resume", resumeSchedule)
@@ -62,6 +61,7 @@ func (c *Console) routes() http.Handler {
 	c.asked(mux, "/owners/{owner}/remove", askRemovePolicy, removePolicy)
 
 	c.look(mux, "/isolates", showIsolates)
+	c.look(mux, "/cells", showCells)
 	c.get(mux, "/doctor", showDoctor)
 	c.look(mux, "/audit", listAudit)
 	c.get(mux, "/", func(c *call) (*page, error) {
@@ -70,6 +70,17 @@ func (c *Console) routes() http.Handler {
 		return nil, nil
 	})
 	return mux
+}
+
+// liveWorker streams the figures of a worker.
+func liveWorker(c *call) (*page, error) {
+	w := watchedWorker{c.fleet(), c.path("owner"), c.path("worker")}
+	return nil, c.live.run(c.w, c.http, func(s *stream) error {
+		return w.follow(s.ctx, func(f figures) error {
+			p, err := c.views.parts(c.session, workerPage{Figures: f}, "worker-figures")
+			return errors.Join(err, s.send("parts", p))
+		})
+	})
 }
 
 // open answers requests that need no session.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 )
 
@@ -17,6 +18,8 @@ func FuzzControlRequest(f *testing.F) {
 		`{"id":1,"body":"x"}`, `{"worker":"w","file":"w.js","spec":{"vars":{"A":"1"}},"bundle":{"id":"x","parts":1,"code":1,"sha256":"` + strings.Repeat("0", 64) +
 			`"},"steps":[{"percent":10,"forMs":1000}]}`, `{"bodyBase64":"AA=="}`, `{"worker":"w","version":"1","code":true,"from":7}`, `[]`,
 		`{"owner":"a","id":"0123456789abcdef","grep":"x+","status":["5xx"],"sample":0.5}`, `{"job":"a.1","cancel":true}`, `{"weight":2,"ceilings":{"cpuMs":5}}`, ``,
+		`{"worker":"a/w","kind":"task","id":"t","headers":[{"name":"X","value":"y"}],"body":"{}"}`,
+		`{"worker":"a/w","kind":"fetch","id":"t","method":"PUT","path":"/","headers":[{"name":"X-Real-Ip","value":"y"}]}`,
 		`null`, `{"ids":null}`, `{"newest":true,"before":9}`, `{"patch":null}`,
 	} {
 		f.Add([]byte(s))
@@ -62,7 +65,33 @@ func FuzzControlRequest(f *testing.F) {
 			strings.ContainsAny(d.Bundle.ID, ".*> \r\n")) {
 			t.Fatalf("%+v", d)
 		}
+		var e SendEvent
+		if check(decodeRequest(data, &e)) {
+			checkSend(t, e, check)
+		}
 		check(decodeRequest(data, &jobRequest{}))
 		check(decodeRequest(data, &struct{}{}))
 	})
+}
+
+// checkSend checks that a test event has bounds, and no header that only the fleet sets.
+func checkSend(t *testing.T, e SendEvent, check func(error) bool) {
+	t.Helper()
+	r, err := e.request()
+	if !check(err) {
+		return
+	}
+	if len(r.Body) > 256<<10 || r.ID == "" || len(e.Headers) > 64 {
+		t.Fatalf("%+v", r)
+	}
+	for name := range r.Header {
+		if events.OfFleet(name) && name != events.HeaderCron {
+			t.Fatalf("%+v", r)
+		}
+	}
+	for name := range r.HTTPHeader {
+		if events.OfGateway(name) {
+			t.Fatalf("%+v", r)
+		}
+	}
 }

@@ -46,6 +46,7 @@ type handlers struct {
 	secrets *sealedSecrets
 	files   *fileStore
 	deploys *deploys
+	sends   *sends
 }
 
 // The parts by which the table of endpoints names a method.
@@ -55,13 +56,14 @@ func dataOf(h *handlers) *ownerData        { return h.data }
 func secretsOf(h *handlers) *sealedSecrets { return h.secrets }
 func filesOf(h *handlers) *fileStore       { return h.files }
 func deploysOf(h *handlers) *deploys       { return h.deploys }
+func sendsOf(h *handlers) *sends           { return h.sends }
 
 // newHandlers returns the handlers of a Server. id is that of the process on $SRV.
 func (s *Server) newHandlers(id string, stores ownerStores) handlers {
 	ops, cfg, inCommand := &s.Operations, s.cfg, s.here != nil
 	return handlers{
 		jobs: &jobs{ops: ops, process: cfg.Process, life: s.life, gate: s.gate, id: id,
-			fleet: NewClient(s.nc, cfg.Prefix, cfg.Token), log: cfg.Log},
+			fleet: NewClient(s.nc, cfg.Prefix, cfg.Token), queue: cfg.Queue, log: cfg.Log},
 		counts: &letterCounts{ops: ops, life: s.life, gate: s.gate},
 		data:   &ownerData{ops: ops, stores: stores, bodies: s.bodies},
 		secrets: &sealedSecrets{store: cfg.Secrets, workers: s.workers, identities: cfg.Identities, process: cfg.Process,
@@ -69,6 +71,7 @@ func (s *Server) newHandlers(id string, stores ownerStores) handlers {
 		files: &fileStore{workers: s.workers, policies: s.policies, bodies: s.bodies, uploads: newUploads(ofFiles)},
 		deploys: &deploys{workers: s.workers, policies: s.policies, secrets: cfg.Secrets, process: cfg.Process,
 			bodies: s.bodies, uploads: newUploads(ofDeploys), log: cfg.Log},
+		sends: newSends(s.nc, cfg),
 	}
 }
 

@@ -1,8 +1,10 @@
 package control
 
+import "slices"
+
 // Endpoints about the fleet, its workers, owners and secrets.
 var (
-	GetFlow = Endpoint[None, Flow]{
+	GetFlow = Endpoint[AskFlow, Flow]{
 		Name:   "flow",
 		Doc:    "Returns what runs in a process, and what has happened there since it began.",
 		Each:   true,
@@ -89,6 +91,13 @@ var (
 		Worker:  func(q *ShowVersion) *string { return &q.Worker },
 		Guarded: true,
 		handle:  (*Server).showVersion,
+	}
+	VersionsSource = Endpoint[ShowSource, ShownSource]{
+		Name:    "versions.source",
+		Doc:     "Returns a part of a file of the author, as a version has it.",
+		Worker:  func(q *ShowSource) *string { return &q.Worker },
+		Guarded: true,
+		handle:  (*Server).showSource,
 	}
 	VersionsPreview = Endpoint[PreviewVersion, PreviewLink]{
 		Name:    "versions.preview",
@@ -291,7 +300,7 @@ var (
 
 // endpoints returns the table of all endpoints.
 func endpoints() []row {
-	return append([]row{
+	return slices.Concat([]row{
 		{name: "pool", doc: "Returns what the isolates of a process are and do.", each: true, handle: pool},
 		GetFlow.row(),
 		GetStats.row(),
@@ -306,6 +315,7 @@ func endpoints() []row {
 		WorkersReset.row(),
 		VersionsList.row(),
 		VersionsShow.row(),
+		VersionsSource.row(),
 		VersionsPreview.row(),
 		VersionsDeploy.row(),
 		VersionsOutcomes.row(),
@@ -333,5 +343,8 @@ func endpoints() []row {
 		SchedulesCancel.row(),
 		SchedulesPause.row(),
 		SchedulesResume.row(),
-	}, storedEndpoints()...)
+		SourcesList.row(),
+		SourcesActive.row(),
+		SourcesReset.row(),
+	}, storedEndpoints(), queueEndpoints())
 }

@@ -200,5 +200,9 @@ func storedEndpoints() []row {
 		ObjectsPut.row(),
 		ObjectsRemove.row(),
 		AuditRecords.row(),
+		RunsList.row(),
+		RunsShow.row(),
+		EventSend.row(),
+		UsageGet.row(),
 	}
 }

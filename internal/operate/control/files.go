@@ -5,6 +5,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/deploy/assets"
+	"github.com/pinwheel-run/pinwheel/deploy/bundle"
 	"github.com/pinwheel-run/pinwheel/events"
 )
 
@@ -78,8 +79,9 @@ func (s *fileStore) missing(ctx context.Context, r MissingFiles) (MissingHashes,
 		return answer, wrongName("owner", err)
 	case len(r.Hashes) > MaxFileHashes:
 		return answer, wrongField("hashes", " has %d entries: at most %d are allowed", len(r.Hashes), MaxFileHashes)
-	case r.Files < 0 || r.Files > assets.MaxFiles+1:
-		return answer, wrongField("files", " is %d: a version has at most %d files, and their list", r.Files, assets.MaxFiles)
+	case r.Files < 0 || r.Files > assets.MaxFiles+1+bundle.MaxModules:
+		return answer, wrongField("files", " is %d: a version has at most %d files, their list, and %d modules", r.Files,
+			assets.MaxFiles, bundle.MaxModules)
 	case r.Bytes < 0 || r.Bytes > assets.MaxFiles*assets.MaxFile:
 		return answer, wrongField("bytes", " is %d: a file has at most %d", r.Bytes, assets.MaxFile)
 	}

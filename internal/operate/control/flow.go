@@ -18,6 +18,9 @@ type Flow struct {
 	Isolates int   `json:"isolates"`
 	Heap     int64 `json:"heapBytes"`
 	Draining bool  `json:"draining,omitempty"`
+	// Cells is how many cells the process has, and CellBytes their memory. Heap has that of their V8 too.
+	Cells     int   `json:"cells,omitempty"`
+	CellBytes int64 `json:"cellBytes,omitempty"`
 	// Busy is which share of what the process can do it did in the last 10 s, 0 to 1: of the time of its threads or of its
 	// slots, whichever is more. nil: it has just started, or is of an earlier release.
 	Busy *float64 `json:"busy,omitempty"`
@@ -39,11 +42,39 @@ type Flow struct {
 	// releases do not tell them.
 	Workers []WorkerFlow `json:"workers,omitempty"`
 
+	// Minutes are the last ones that are over, the oldest first, if they were asked for. A process that has just started
+	// has fewer.
+	Minutes []Minute `json:"minutes,omitempty"`
+
+	// Paused are paused owners and workers as this process knows them, at most MaxFlowPaused, and PausedInAll how many
+	// there are. Earlier releases do not tell them.
+	Paused      []Paused `json:"paused,omitempty"`
+	PausedInAll int      `json:"pausedInAll,omitempty"`
+
 	// Processes are all processes of the fleet that this one knows, including itself. Left are the IDs of the last ones
 	// that reported that they leave.
 	Processes []Member `json:"processes"`
 	Left      []string `json:"left,omitempty"`
 }
+
+// AskFlow says what an answer has beside what there is now.
+type AskFlow struct {
+	Minutes bool `json:"minutes,omitempty"` // the last hour, by the minute
+}
+
+// Minute is what happened in one minute, in a process, or there to the workers of an owner.
+type Minute struct {
+	At       time.Time `json:"at"`                 // when it began, by the clock of the process
+	Ended    uint64    `json:"ended"`              // attempts that started
+	Failed   uint64    `json:"failed"`             // attempts that failed, in a process with events that could not start
+	Duration []uint64  `json:"duration,omitempty"` // of attempts: the buckets of Flow.Duration
+}
+
+// KeptMinutes is how many minutes a process keeps.
+const KeptMinutes = 60
+
+// MaxFlowPaused is how many paused owners and workers a Flow has at most.
+const MaxFlowPaused = 20
 
 // OwnerFlow is an owner that has events in a process.
 type OwnerFlow struct {
@@ -141,8 +172,11 @@ func (f Flow) from() (self Member, known []Member, left []string) {
 }
 
 // flow answers for this process.
-func (s *Server) flow(context.Context, None) (Flow, error) {
+func (s *Server) flow(_ context.Context, r AskFlow) (Flow, error) {
 	f := s.cfg.Process.Flow()
+	if r.Minutes {
+		f.Minutes = s.cfg.Process.Minutes("")
+	}
 	f.Build = s.cfg.Build
 	f.Member, f.Processes, f.Left = s.cfg.Process.Members()
 	return f, nil
@@ -151,13 +185,20 @@ func (s *Server) flow(context.Context, None) (Flow, error) {
 // Flows asks all processes of the fleet what runs there, and waits a second at most for those that another has named.
 // missing are processes that did not answer. nats.ErrNoResponders means that no process answers.
 func (c *Client) Flows(ctx context.Context) (all []Flow, missing []Member, err error) {
-	return askEach[Flow](ctx, c, "flow", None{}, time.Second)
+	return AskFlows(ctx, c, AskFlow{})
+}
+
+// AskFlows does what Flows does, for what r says.
+func AskFlows(ctx context.Context, c *Client, r AskFlow) (all []Flow, missing []Member, err error) {
+	return askEach[Flow](ctx, c, "flow", r, time.Second)
 }
 
 // AskWorkersFlow names an owner, or one worker of it.
 type AskWorkersFlow struct {
 	Owner  string `json:"owner,omitempty"`
 	Worker string `json:"worker,omitempty"` // WORKER or OWNER/WORKER
+	// Minutes asks for the last hour of the owner, by the minute.
+	Minutes bool `json:"minutes,omitempty"`
 }
 
 // WorkersFlow is what the workers of an owner, or one of them, do in one process. Counts are those since a worker was
@@ -174,6 +215,9 @@ type WorkersFlow struct {
 	// Workers are those that have run here, at most MaxFlowWorkers: those that ran most in the last minutes. One that
 	// was asked for by its name is among them once the process has it.
 	Workers []WorkerFlow `json:"workers"`
+
+	// Minutes are those of the owner, if they were asked for. One in which others did more says nothing.
+	Minutes []Minute `json:"minutes,omitempty"`
 
 	Processes []Member `json:"processes"` // as in the answer of flow
 	Left      []string `json:"left,omitempty"`
@@ -198,6 +242,9 @@ func (s *Server) workersFlow(_ context.Context, r AskWorkersFlow) (WorkersFlow, 
 		}
 	}
 	f := p.WorkersFlow(r.Owner, r.Worker)
+	if r.Minutes {
+		f.Minutes = p.Minutes(r.Owner)
+	}
 	f.Member, f.Processes, f.Left = p.Members()
 	return f, nil
 }

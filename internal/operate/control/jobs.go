@@ -16,6 +16,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/deploy"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cancels"
 )
 
 const (
@@ -40,6 +41,7 @@ type jobs struct {
 	gate    *gate   // charges owners for their jobs; nil in a command
 	id      string  // of this process on $SRV
 	fleet   *Client // asks the process that has a job
+	queue   *cancels.Fleet
 	log     zerolog.Logger
 
 	mu   sync.Mutex
@@ -57,10 +59,10 @@ type job struct {
 	letters jobLetters
 }
 
-// Job is the report of a job, which is a replay or purge of dead letters.
+// Job is the report of a job, which is a replay or purge of dead letters, or a purge of events.
 type Job struct {
 	Job    string        `json:"job"`
-	Does   string        `json:"does"`  // replay or purge
+	Does   string        `json:"does"`  // replay, purge or purge-events
 	State  string        `json:"state"` // running, done, cancelled or failed
 	DryRun bool          `json:"dryRun,omitempty"`
 	Error  string        `json:"error,omitempty"` // why it failed
@@ -101,6 +103,13 @@ func (j *job) step(p deadletter.Progress) {
 	}
 }
 
+// counts notes what was done so far.
+func (j *job) counts(c deadletter.Counts) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.state.Counts = c
+}
+
 func (j *job) ended(t deadletter.Counts, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -119,6 +128,15 @@ type doJob func(ctx context.Context, wait func(context.Context) error,
 
 // begin starts a job and returns its first state. The CPU time of the job is charged to its owner.
 func (js *jobs) begin(does, owner string, dryRun bool, do doJob) (Job, error) {
+	return js.start(does, owner, dryRun, func(ctx context.Context, j *job,
+		wait func(context.Context) error) (deadletter.Counts, error) {
+		return do(ctx, wait, j.step)
+	})
+}
+
+// start is begin for work that tells j by itself what it has done.
+func (js *jobs) start(does, owner string, dryRun bool, do func(ctx context.Context, j *job,
+	wait func(context.Context) error) (deadletter.Counts, error)) (Job, error) {
 	ctx, cancel := context.WithCancel(js.life.ctx)
 	j := &job{cancel: cancel, owner: owner}
 	j.state = Job{Does: does, State: "running", DryRun: dryRun, Owner: owner, Node: js.ops.node, Began: time.Now().UTC()}
@@ -128,10 +146,10 @@ func (js *jobs) begin(does, owner string, dryRun bool, do doJob) (Job, error) {
 	}
 	js.life.running.Go(func() {
 		defer cancel()
-		js.gate.job(owner, func(wait func(context.Context) error) { j.ended(do(ctx, wait, j.step)) })
+		js.gate.job(owner, func(wait func(context.Context) error) { j.ended(do(ctx, j, wait)) })
 		now := j.now()
 		js.log.Info().Str("job", now.Job).Str("does", does).Str("state", now.State).Int("done", now.Done).
-			Int("failed", now.Failed).Msg("job of dead letters")
+			Int("failed", now.Failed).Msg("job of dead letters or events")
 	})
 	return j.now(), nil
 }
@@ -274,7 +292,7 @@ func (js *jobs) cancel(ctx context.Context, r JobName) (Job, error) {
 func (js *jobs) ask(ctx context.Context, r jobRequest) (j Job, err error) {
 	service, n, ok := strings.Cut(r.Job, ".")
 	if _, err := strconv.Atoi(n); !ok || err != nil || service == "" || strings.ContainsAny(service, " \t\r\n*>$") {
-		return j, refused("job %q: it is what dead.replay and dead.purge answer as job", r.Job)
+		return j, refused("job %q: it is what dead.replay, dead.purge and events.purge answer as job", r.Job)
 	}
 	if service == js.id {
 		return js.own(ctx, r)

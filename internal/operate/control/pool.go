@@ -38,14 +38,32 @@ type Pool struct {
 	Discards map[string]uint64 `json:"discards"` // contexts thrown away, by reason
 	Kills    map[string]uint64 `json:"kills"`    // isolates closed because an event in them passed a limit, by reason
 	Parked   int               `json:"parked"`   // threads lost to fatal errors in V8
+	Done     PoolDone          `json:"done"`
+	Held     int64             `json:"held_bytes"`    // bytes that Go holds for events
+	Charged  int64             `json:"charged_bytes"` // bytes that are charged for all isolates
 	Code     PoolCode          `json:"code"`
 	Spares   PoolSpares        `json:"spares"`
 	Threads  []PoolThread      `json:"threads"`
 	Owners   []PoolOwner       `json:"owners"`  // those with the most isolates first
 	Workers  []PoolWorker      `json:"workers"` // those with the most contexts first
 
+	// Cells are those that the process has, and CellAccount says what became of others. Earlier releases have neither.
+	Cells       []PoolCell  `json:"cells,omitempty"`
+	CellAccount CellAccount `json:"cellAccount"`
+
 	Processes []Member `json:"processes"` // as in the answer of flow
 	Left      []string `json:"left,omitempty"`
+}
+
+// PoolDone counts what a process has done beside turns of JavaScript.
+type PoolDone struct {
+	WaitUntilFailed uint64            `json:"wait_until_failed"` // promises that rejected
+	WaitUntilCut    uint64            `json:"wait_until_cut"`    // events whose work was cut short by a limit
+	Offloaded       uint64            `json:"offloaded"`         // operations outside the pinned threads
+	OffloadCPU      time.Duration     `json:"offload_cpu"`       // CPU time of those, nanoseconds
+	Yielded         uint64            `json:"yielded"`           // turns that left their thread to others
+	Piped           uint64            `json:"piped_bytes"`       // bytes of bodies that went on without JavaScript
+	Broken          map[string]uint64 `json:"broken"`            // bodies that ended early, by reason
 }
 
 // PoolCounts are the figures of a thread, or of all threads of a process.
@@ -111,6 +129,44 @@ type PoolOwner struct {
 type PoolWorker struct {
 	Worker string `json:"worker"` // OWNER/WORKER
 	PoolUse
+}
+
+// PoolCell describes a cell.
+type PoolCell struct {
+	Class      string    `json:"class"`          // owners of a class share a cell: own:OWNER, own:@GROUP, or a name
+	Owners     []string  `json:"owners"`         // whose workers it has had, at most 20
+	More       int       `json:"more,omitempty"` // further owners
+	Threads    int       `json:"threads"`
+	Attempts   int       `json:"attempts"` // in progress
+	Bytes      int64     `json:"bytes"`    // of memory that no file backs; 0 = not known
+	Began      time.Time `json:"began"`
+	Starts     int       `json:"starts"`               // cells that the class has had in this process
+	Unconfined []string  `json:"unconfined,omitempty"` // parts of the confinement that the system refused, and why
+}
+
+// CellAccount says what became of the cells of a process, and what keeps others from running.
+type CellAccount struct {
+	Confine     string    `json:"confine"`             // PINWHEEL_CELL_CONFINE
+	Cgroups     bool      `json:"cgroups"`             // each cell has one, with limits
+	NoCgroups   string    `json:"noCgroups,omitempty"` // why they have none
+	Most        int       `json:"most"`                // cells that there may be at once
+	Starts      uint64    `json:"starts"`
+	Probed      bool      `json:"probed"`               // the next two fields are known
+	Unconfined  []string  `json:"unconfined,omitempty"` // parts that the system refuses
+	Fault       string    `json:"fault,omitempty"`      // why the last cell did not start
+	Waiting     []string  `json:"waiting,omitempty"`    // classes that wait for room, at most 20
+	MoreWaiting int       `json:"moreWaiting,omitempty"`
+	Ends        []CellEnd `json:"ends,omitempty"` // bad ones of the last hour, the oldest first
+}
+
+// CellEnd is the bad end of a cell, or of its start.
+type CellEnd struct {
+	At     time.Time `json:"at"`
+	How    string    `json:"how"` // died, memory (it used too much), lie (it sent what none sends) or start
+	Class  string    `json:"class"`
+	Owners []string  `json:"owners,omitempty"`
+	More   int       `json:"more,omitempty"`
+	Why    string    `json:"why"`
 }
 
 func (p Pool) from() (self Member, known []Member, left []string) {

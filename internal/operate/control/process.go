@@ -84,10 +84,12 @@ type Settings struct {
 	AllowPrivateAddresses []string `json:"allowPrivateAddresses"`
 	// Compilers are those of V8 in the process. "" = an earlier release, which has all.
 	Compilers workers.Compilers `json:"compilers,omitempty"`
+	// Cell is that of owners whose policy has none. "" = an earlier release, which has no cells.
+	Cell workers.Cell `json:"cell,omitempty"`
 }
 
 func (s *Server) settings(context.Context, None) (Settings, error) {
-	return Settings{append([]string{}, s.cfg.AllowPrivateAddresses...), s.cfg.Compilers}, nil
+	return Settings{append([]string{}, s.cfg.AllowPrivateAddresses...), s.cfg.Compilers, s.cfg.Cell}, nil
 }
 
 // Member is a process of the fleet.

@@ -13,6 +13,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
+	"github.com/pinwheel-run/pinwheel/consumer/sources"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
@@ -63,7 +64,12 @@ func (r *Remote) Close() { r.NC.Close() }
 
 // Workers opens the fleet's store of workers.
 func (r *Remote) Workers(ctx context.Context) (*deploy.Store, error) {
-	return deploy.Open(ctx, r.JS, deploy.Config{Replicas: r.replicas})
+	conn, err := sources.NewConn(r.NC, "")
+	if err != nil {
+		return nil, err
+	}
+	check := sources.Checker{Conns: sources.Conns{"": conn}, Prefix: r.Subjects}
+	return deploy.Open(ctx, r.JS, deploy.Config{Replicas: r.replicas, CheckSources: check.Check})
 }
 
 // Policies opens the store of the owners' policies.

@@ -21,12 +21,14 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/consumer/deadletter"
 	"github.com/pinwheel-run/pinwheel/consumer/schedule"
+	"github.com/pinwheel-run/pinwheel/consumer/sources"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
 	"github.com/pinwheel-run/pinwheel/internal/env/secrets"
 	"github.com/pinwheel-run/pinwheel/internal/operate/audit"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cancels"
 	"github.com/pinwheel-run/pinwheel/internal/operate/tail"
 )
 
@@ -46,6 +48,12 @@ type Process interface {
 	Flow() Flow
 	// WorkersFlow returns what the workers of an owner do here, or the one of that name. Who answers is filled in later.
 	WorkersFlow(owner, worker string) WorkersFlow
+	// Minutes returns what happened here in each of the last minutes, the oldest first: in all, or of an owner.
+	Minutes(owner string) []Minute
+	// Held returns events of an owner, or of one worker, that the process holds, at most MaxHeldEvents, and how many.
+	Held(owner, worker string) (list []HeldEvent, all int)
+	// Sources returns what sources of an owner, or with "" of all, do here (see sources.Sources.List).
+	Sources(owner, after, through string, limit int) (list []sources.Status, more bool)
 	// Unstored returns why JetStream does not acknowledge events now, or nil. Owners may read it.
 	Unstored() error
 	// Installed returns what runs here of a worker, or the zero Installation.
@@ -54,6 +62,8 @@ type Process interface {
 	Installations() []*workers.Installation
 	// Policies returns the policies of the owners that have one. They are shared, but the map is the caller's.
 	Policies() map[string]*workers.Policy
+	// Policy returns the policy of an owner. It is shared, so nothing may change it.
+	Policy(owner string) *workers.Policy
 	// Outcomes returns how the runs of a worker's split have ended here, and the number of its rollout.
 	Outcomes(owner, name string) (rollout int, outcomes workers.Outcomes)
 	// Members returns this process, all processes that it knows, including itself, and the IDs of the last ones that
@@ -86,6 +96,7 @@ type Config struct {
 
 	AllowPrivateAddresses []string // may be empty
 	Compilers             workers.Compilers
+	Cell                  workers.Cell
 	DrainTimeout          time.Duration
 
 	Workers  *deploy.Store
@@ -96,9 +107,13 @@ type Config struct {
 	Identities *secrets.Identities
 	// Bindings have what workers have stored.
 	Bindings *bindings.Bindings
-	Process  Process
-	Log      zerolog.Logger
-	Metrics  prometheus.Registerer // may be nil
+	// Sources are the connections that have sources. nil: only that of the fleet.
+	Sources sources.Conns
+	Process Process
+	// Queue takes events out of the queue.
+	Queue   *cancels.Fleet
+	Log     zerolog.Logger
+	Metrics prometheus.Registerer // may be nil
 }
 
 // Server answers requests on PREFIX.control.* and $SRV for one process (docs/reference/control.md).

@@ -82,18 +82,27 @@ type follower struct {
 	show    func(*tail.Entry) error
 	warn    func(error)
 	heard   bool            // a process has answered
+	begun   func()          // called once then
 	warned  map[string]bool // errors that were passed to warn
 }
 
 // Follow asks for the log lines and ended events that r chooses, and calls show with each until ctx is done, which is
 // no error, or until show fails. The ID of r is chosen by Follow. warn gets errors of single processes, each once. It
 // returns an error if no process serves the tail.
-func (c *Client) Follow(ctx context.Context, r Tail, show func(*tail.Entry) error, warn func(error)) (err error) {
+func (c *Client) Follow(ctx context.Context, r Tail, show func(*tail.Entry) error, warn func(error)) error {
+	return FollowFrom(ctx, c, r, func() {}, show, warn)
+}
+
+// FollowFrom does what Follow does, and calls begun when a process has said that it follows: what is sent to a worker
+// from then on leaves no line that is missed.
+func FollowFrom(ctx context.Context, c *Client, r Tail, begun func(), show func(*tail.Entry) error,
+	warn func(error)) (err error) {
 	r.ID = rand.Text()
 	if err := r.Parse(); err != nil {
 		return err
 	}
-	f := &follower{client: c, request: r, show: show, warn: warn, warned: map[string]bool{}}
+	f := &follower{client: c, request: r, show: show, warn: warn, begun: begun,
+		warned: map[string]bool{}}
 	if f.entries, err = c.nc.SubscribeSync(tail.Feed(events.Subjects(c.prefix), r.Owner, r.ID)); err != nil {
 		return err
 	}
@@ -173,6 +182,9 @@ func (f *follower) readAnswers() error {
 			}
 			f.tell(errNoAnswer)
 		case code == "":
+			if !f.heard {
+				f.begun()
+			}
 			f.heard = true
 		case code == "503":
 			f.tell(refusedBy(m))

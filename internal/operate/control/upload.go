@@ -40,6 +40,9 @@ type DeployVersion struct {
 	Bundle UploadedBundle `json:"bundle"`
 	Plain  []string       `json:"plain" most:"1000"` // vars that look like secrets and are none
 
+	// Modules are those of WebAssembly, in the order of their hashes. Their bytes are files that the owner has stored.
+	Modules []deploy.ModuleRef `json:"modules" most:"64"`
+
 	DryRun     bool           `json:"dryRun"`
 	UploadOnly bool           `json:"uploadOnly"`
 	Percent    float64        `json:"percent"` // 0: everything
@@ -159,6 +162,9 @@ func (d *deploys) store(ctx context.Context, owner, name string, r DeployVersion
 		Plain: r.Plain}
 	if err := bundle.Check(b); err != nil {
 		return DeployedVersion{}, &deploy.InvalidError{Err: err}
+	}
+	if b.Modules, err = deploy.ReadModules(ctx, d.workers, owner, r.Modules); err != nil {
+		return DeployedVersion{}, err
 	}
 	policy, err := d.policies.Get(ctx, owner)
 	if err != nil {

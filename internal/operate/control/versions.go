@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pinwheel-run/pinwheel/internal/lib/sourcemap"
 )
 
 // ShowVersion names a version, and a part of its code.
@@ -114,6 +118,128 @@ func CodeOf(ctx context.Context, c *Client, worker, version string) (*Worker, st
 			return nil, "", fmt.Errorf("version %s of %s: a process answered with another part of the code", r.Version, worker)
 		}
 	}
+}
+
+// ShowSource names a file of the author of a version, as stacks name it, and a line of it.
+type ShowSource struct {
+	WorkerName
+	Version string `json:"version,omitempty"`          // whole, its number, or an alias; "" = the active one
+	File    string `json:"file,omitempty" most:"1024"` // "" = the one with the handlers
+	Line    int    `json:"line,omitempty"`             // that is in the middle of the part; 0 = the first
+}
+
+// Bounds of an answer with a source.
+const (
+	maxSourceLines = 2000
+	maxSourceFiles = 500
+	maxSourceNames = 32 << 10 // bytes, as JSON
+	maxSourceName  = 1024     // bytes of the name of a file that is chosen
+)
+
+// ShownSource is a part of a file of the author, as whole lines.
+type ShownSource struct {
+	Worker  string   `json:"worker"`
+	Version string   `json:"version"`
+	File    string   `json:"file"`
+	Files   []string `json:"files"`             // with a text, sorted
+	More    bool     `json:"more,omitempty"`    // there are more files than are named
+	Bundled bool     `json:"bundled,omitempty"` // the version has no sources: this is what was deployed
+	Lines   int      `json:"lines"`             // of the file
+	From    int      `json:"from"`              // number of the first line of Text
+	Text    string   `json:"text"`
+	Cut     bool     `json:"cut,omitempty"` // the last line of Text has more
+}
+
+// showSource returns a part of a file of a version.
+func (s *Server) showSource(ctx context.Context, r ShowSource) (ShownSource, error) {
+	owner, name, err := r.parse()
+	if err != nil {
+		return ShownSource{}, err
+	}
+	w, err := s.workers.Get(ctx, owner, name, r.Version)
+	if err != nil {
+		return ShownSource{}, err
+	}
+	texts := sourcemap.Texts(w.SourceMap)
+	shown := ShownSource{Worker: w.Target(), Version: w.Version, File: r.File, Bundled: len(texts) == 0}
+	if shown.Bundled {
+		texts = map[string]string{w.File: w.Code}
+	}
+	shown.name(slices.Sorted(maps.Keys(texts)), w.File)
+	text, ok := texts[shown.File]
+	if !ok {
+		return ShownSource{}, &Error{Code: http.StatusNotFound,
+			Text: fmt.Sprintf("version %s of %s has no file %.200q", w.Version, w.Target(), shown.File)}
+	}
+	text = strings.TrimSuffix(text, "\n")
+	shown.Lines = 1 + strings.Count(text, "\n")
+	if r.Line < 0 || r.Line > shown.Lines {
+		return ShownSource{}, wrongField("line", " is %d: the file has %d lines", r.Line, shown.Lines)
+	}
+	return shown, shown.part(text, max(1, r.Line), s.answerRoom()-2*maxSourceNames-8192)
+}
+
+// name names files, and chooses one if none is asked for: the one of the name of the bundle, or the first that is not
+// of a package.
+func (s *ShownSource) name(files []string, bundle string) {
+	size := 0
+	for _, f := range files {
+		name, _ := json.Marshal(f) // a string: there is no error
+		if size += len(name) + 1; len(s.Files) == maxSourceFiles || size > maxSourceNames {
+			s.More = true
+			break
+		}
+		s.Files = append(s.Files, f)
+	}
+	if s.File != "" {
+		return
+	}
+	stem := func(f string) string { return strings.TrimSuffix(f, path.Ext(f)) }
+	own := func(f string) bool { return stem(f) == stem(bundle) }
+	files = slices.DeleteFunc(files, func(f string) bool { return len(f) > maxSourceName })
+	for _, choose := range []func(string) bool{own, func(f string) bool { return !strings.Contains(f, "node_modules/") },
+		func(string) bool { return true }} {
+		if i := slices.IndexFunc(files, choose); i >= 0 {
+			s.File = files[i]
+			return
+		}
+	}
+}
+
+// part sets the lines around one, as many as take at most that many bytes as JSON.
+func (s *ShownSource) part(text string, line, room int) (err error) {
+	for n := maxSourceLines; n > 1; n /= 2 {
+		s.From = max(1, min(line-n/2, s.Lines-n+1))
+		if s.Text = linesOf(text, s.From, n); len(s.Text) > room {
+			continue
+		}
+		data, err := encodeJSON(s.Text)
+		if err != nil || len(data) <= room {
+			return err
+		}
+	}
+	one := linesOf(text, line, 1)
+	s.From = line
+	s.Text, err = codePart(one, room)
+	s.Cut = len(s.Text) < len(one)
+	return err
+}
+
+// linesOf returns n lines of a text from a line on, as far as it has them. It keeps no list of lines: a text may have
+// nothing else.
+func linesOf(text string, from, n int) string {
+	for range from - 1 {
+		text = text[strings.IndexByte(text, '\n')+1:]
+	}
+	end := 0
+	for range n {
+		next := strings.IndexByte(text[end:], '\n')
+		if next < 0 {
+			return text
+		}
+		end += next + 1
+	}
+	return text[:end-1]
 }
 
 // PreviewVersion asks for a link that shows a version to who has it.

@@ -86,6 +86,9 @@ type processStats struct {
 	Compilers string `json:"compilers"`
 	// Unconfined are the parts of the confinement that the system of the process refuses.
 	Unconfined []string `json:"unconfined"`
+	pausedOf
+	Sources *sourceStats `json:"sources"`
+	cellsOf
 }
 
 // processes asks the processes of the fleet for their versions, states and clocks.
@@ -97,8 +100,11 @@ func (p *checker) processes(ctx context.Context, all []found) {
 		return
 	}
 	versions, compilers := map[string]int{}, map[string]int{}
+	var cells cellsFound
 	n, notReady, vanished := 0, 0, 0
 	var secrets secretsFound
+	var paused pausedOf
+	var sources sourcesFound
 	deploys := deploysFound{newest: storedDeploys(all)}
 	for _, m := range answers {
 		var s micro.Stats
@@ -109,10 +115,13 @@ func (p *checker) processes(ctx context.Context, all []found) {
 		versions[cmp.Or(s.Metadata["version"], s.Version)]++
 		data := p.process(&s, asked)
 		compilers[cmp.Or(data.Compilers, allCompilers)]++
+		cells.take(p, s.Metadata["node"], data.cellsOf)
 		if data.Consumer != nil && !data.Consumer.Ready {
 			notReady++
 		}
 		vanished = max(vanished, data.Vanished)
+		paused.take(data.pausedOf)
+		sources.take(data.Sources)
 		secrets.take(s.Metadata["node"], data.Secrets)
 		deploys.take(s.Metadata["node"], data.Deploys)
 		p.settings(s.Metadata["node"], data.Settings, all)
@@ -124,6 +133,8 @@ func (p *checker) processes(ctx context.Context, all []found) {
 		p.bad("workers", "restore the bucket of workers, or deploy them again; 'pinwheel workers rm' ends one for good",
 			"%d workers still run although their records are gone and no one removed them: a process that starts does not run them", vanished)
 	}
+	paused.report(p)
+	sources.report(p)
 	switch {
 	case n == 0:
 		p.bad("processes", "start one with 'pinwheel serve'; or this user may not ask $SRV.STATS", "no process of the fleet answers")
@@ -138,6 +149,7 @@ func (p *checker) processes(ctx context.Context, all []found) {
 			p.Version)
 	}
 	p.compilers(compilers)
+	cells.report(p)
 }
 
 // allCompilers is PINWHEEL_COMPILERS of a process that has all of V8's.

@@ -23,6 +23,7 @@ const (
 type Scale struct {
 	Wanted        int     `json:"wanted"`        // processes, 1 to MaxWanted
 	Waiting       uint64  `json:"waiting"`       // events that wait for a thread: in all lanes, parked, and in processes
+	Paused        uint64  `json:"paused"`        // events that wait until their owner or worker is resumed
 	Limited       uint64  `json:"limited"`       // of these, events that limits of the fleet hold back however many processes there are
 	OldestSeconds float64 `json:"oldestSeconds"` // since the oldest event that has not ended was stored; 0 = there is none
 	Busy          float64 `json:"busy"`          // the mean of all processes' control.Flow.Busy, 0 to 1
@@ -39,7 +40,14 @@ func ScaleOf(now Snapshot, target int) (s Scale, err error) {
 		if one == nil {
 			return s, fmt.Errorf("the stream of %s is not there: a process creates it again", name)
 		}
-		stored += one.Messages
+		messages := one.Messages
+		if one == now.Stored.Parked { // another moment: some may have ended or been resumed since
+			s.Paused = min(now.Paused, messages)
+			messages -= s.Paused
+		}
+		if stored += messages; messages == 0 {
+			continue
+		}
 		if !one.Oldest.IsZero() && (oldest.IsZero() || one.Oldest.Before(oldest)) {
 			oldest = one.Oldest
 		}

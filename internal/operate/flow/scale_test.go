@@ -69,12 +69,24 @@ func TestScaleCountsEachEventOnce(t *testing.T) {
 	require.Equal(t, flow.Scale{Wanted: 6, Waiting: 1000 + 50 - 55 + 55, OldestSeconds: 90, Busy: 0.75, Processes: 2}, got)
 	text, err := json.Marshal(got)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"wanted":6,"waiting":1050,"limited":0,"oldestSeconds":90,"busy":0.75,"processes":2}`, string(text))
+	require.JSONEq(t, `{"wanted":6,"waiting":1050,"paused":0,"limited":0,"oldestSeconds":90,"busy":0.75,"processes":2}`, string(text))
 
 	s = loaded(3, 0, 0.5)
 	s.Flows[0].Held = 7 // it has settled some since the stream was asked
 	s.Stored.Events.Oldest = s.At.Add(time.Second)
 	require.Equal(t, flow.Scale{Wanted: 1, Busy: 0.5, Processes: 1}, scaleOf(t, s, 1))
+}
+
+// What waits until it is resumed wants no process, however long the pause is.
+func TestScaleWantsNothingForPausedEvents(t *testing.T) {
+	t.Parallel()
+	s := loaded(10, 5000, 0.1)
+	s.Stored.Parked.Oldest = s.At.Add(-24 * time.Hour)
+	s.Paused = 4700
+	got := scaleOf(t, s, 100)
+	require.Equal(t, flow.Scale{Wanted: 4, Waiting: 310, Paused: 4700, OldestSeconds: 86400, Busy: 0.1, Processes: 1}, got)
+	s.Paused = 6000 // some were removed meanwhile
+	require.Equal(t, flow.Scale{Wanted: 1, Waiting: 10, Paused: 5000, Busy: 0.1, Processes: 1}, scaleOf(t, s, 100))
 }
 
 // A process that does not answer, or does not say how busy it is, is neither replaced nor taken away.

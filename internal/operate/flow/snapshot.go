@@ -17,6 +17,7 @@ type Snapshot struct {
 	Flows   []control.Flow
 	Missing []control.Member // processes that another one knows, and that did not answer
 	Stored  control.FleetStats
+	Paused  uint64  // of the parked events, those that wait until they are resumed; only Scale needs it
 	Limits  []Limit // what a fleet has of owners and workers that have a limit of the whole fleet
 }
 

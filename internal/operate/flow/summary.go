@@ -17,6 +17,9 @@ type Summary struct {
 	Owners    []Owner   `json:"owners"`
 	// Workers are the busiest ones of each process, at most control.MaxFlowWorkers of it.
 	Workers []Worker `json:"workers"`
+	// Paused are paused owners and workers, at most control.MaxFlowPaused, and PausedInAll how many there are.
+	Paused      []string `json:"paused,omitempty"`
+	PausedInAll int      `json:"pausedInAll,omitempty"`
 	// Missing are nodes that another process names and that did not answer.
 	Missing []string `json:"missing,omitempty"`
 }
@@ -53,6 +56,14 @@ type Process struct {
 	Held     int   `json:"held"`
 	Isolates int   `json:"isolates"`
 	Heap     int64 `json:"heapBytes"`
+	// Cells is how many cells it has, and CellBytes their memory.
+	Cells     int   `json:"cells,omitempty"`
+	CellBytes int64 `json:"cellBytes,omitempty"`
+}
+
+// HasCells reports whether a process has cells.
+func (s Summary) HasCells() bool {
+	return slices.ContainsFunc(s.Processes, func(p Process) bool { return p.Cells > 0 })
 }
 
 // Owner is an owner that has events in some process.
@@ -92,19 +103,29 @@ func (r *Rates) add(o Rates) {
 	r.Parked += o.Parked
 }
 
+// takePaused takes what a process knows of pauses. All know the same, within moments.
+func (s *Summary) takePaused(p control.Flow) {
+	if p.PausedInAll <= s.PausedInAll {
+		return
+	}
+	s.PausedInAll, s.Paused = p.PausedInAll, nil
+	for _, paused := range p.Paused {
+		s.Paused = append(s.Paused, paused.Target())
+	}
+}
+
 // Between says what happened between two snapshots. Each process is measured by its own clock.
 func Between(before, now Snapshot) Summary {
 	f := Summary{At: now.At, Processes: []Process{}, Owners: []Owner{}}
-	earlier := map[string]control.Flow{}
+	earlier, owners := map[string]control.Flow{}, map[string]*Owner{}
 	for _, p := range before.Flows {
 		earlier[p.ID] = p
 	}
-	owners := map[string]*Owner{}
 	var wait, duration control.Histogram
 	for _, p := range now.Flows {
 		one := Process{
 			Node: p.Node, Build: p.Build, Draining: p.Draining, Running: p.Running, Queued: p.Queued, Held: p.Held,
-			Isolates: p.Isolates, Heap: p.Heap,
+			Isolates: p.Isolates, Heap: p.Heap, Cells: p.Cells, CellBytes: p.CellBytes,
 		}
 		last, known := earlier[p.ID]
 		if one.New = !known || !p.At.After(last.At); !one.New {
@@ -119,6 +140,7 @@ func Between(before, now Snapshot) Summary {
 			wait, duration = wait.Add(b.wait), duration.Add(b.duration)
 		}
 		f.Processes = append(f.Processes, one)
+		f.takePaused(p)
 		for _, o := range p.Owners {
 			if owners[o.Owner] == nil {
 				owners[o.Owner] = &Owner{Owner: o.Owner}

@@ -1,6 +1,7 @@
 package tail
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -91,31 +92,48 @@ func ofEvent(r *lifecycle.Report, of *lifecycle.Delivery, attempt int, end *life
 	e := &Entry{
 		Type: TypeEvent, Time: now, Owner: of.Owner, Worker: of.Worker, Version: a.Worker.Version, EventID: of.ID,
 		Attempt: attempt,
-		Kind:    of.Kind.String(), Outcome: OutcomeOK, DurationMs: milliseconds(now.Sub(a.Start)), CPUMs: milliseconds(end.CPU),
+		Kind:    of.Kind.String(), Outcome: Outcome(end), DurationMs: milliseconds(now.Sub(a.Start)),
+		CPUMs: milliseconds(end.CPU),
 	}
 	if of.Kind == events.Fetch {
-		e.Status = a.Status
+		e.Status = int(a.Status)
 		if r.Reply != nil {
 			e.Status = r.Reply.Status
 		}
 	}
 	switch f := end.Failure; {
 	case f != nil:
-		e.Outcome, e.Reason, e.Message = OutcomeFailed, string(f.Reason), f.Message
+		e.Reason, e.Message = string(f.Reason), f.Message
 		if e.Status == 0 && of.Kind == events.Fetch {
 			e.Status = f.Reason.Status()
 		}
 		e.cut(&e.Message)
 	case end.Broken != nil:
-		e.Outcome, e.Reason, e.Message = OutcomeBroken, string(end.Broken.Reason), end.Broken.Message
+		e.Reason, e.Message = string(end.Broken.Reason), end.Broken.Message
 		e.cut(&e.Message)
-	case end.Interrupted:
-		e.Outcome = OutcomeInterrupted
-	case end.Retry:
-		e.Outcome = OutcomeRetry
 	}
 	return e
 }
+
+// Outcome is how an attempt ended, in a word.
+func Outcome(end *lifecycle.End) string {
+	switch {
+	case end.Cancelled():
+		return OutcomeCancelled
+	case end.Failure != nil:
+		return OutcomeFailed
+	case end.Broken != nil:
+		return OutcomeBroken
+	case end.Interrupted:
+		return OutcomeInterrupted
+	case end.Retry:
+		return OutcomeRetry
+	}
+	return OutcomeOK
+}
+
+// Outcomes are the values of Outcome.
+func Outcomes() []string { return slices.Clone(outcomes) }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 

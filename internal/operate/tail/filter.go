@@ -36,12 +36,11 @@ const (
 	OutcomeBroken      = "broken"      // the body of the response broke off after its head; Reason and Message say why
 	OutcomeRetry       = "retry"       // the handler called event.retry()
 	OutcomeInterrupted = "interrupted" // the event runs again, through no fault of its own
+	OutcomeCancelled   = "cancelled"   // somebody cancelled the event
 )
 
-var (
-	levels   = []string{"debug", "info", "warn", "error"}
-	outcomes = []string{OutcomeOK, OutcomeFailed, OutcomeBroken, OutcomeRetry, OutcomeInterrupted}
-)
+var outcomes = []string{OutcomeOK, OutcomeFailed, OutcomeBroken, OutcomeRetry, OutcomeInterrupted,
+	OutcomeCancelled}
 
 // Filter chooses log lines and ended events of one owner. Empty fields choose all.
 type Filter struct {
@@ -50,6 +49,7 @@ type Filter struct {
 	// this level and higher; events that failed, or whose body broke off, have the level error, others info
 	Level   string   `json:"level,omitempty"`
 	Version string   `json:"version,omitempty"` // whole, or its number
+	EventID string   `json:"eventId,omitempty"` // only lines and ends of the event of this ID
 	Status  []string `json:"status,omitempty"`  // only ended events: an outcome, a reason, an HTTP status, or 2xx to 5xx
 	Grep    string   `json:"grep,omitempty"`    // regular expression (RE2) for text and stack, or for id and message of an event
 	Sample  float64  `json:"sample,omitempty"`  // share of the events, above 0 to 1; 0 is 1
@@ -84,10 +84,12 @@ func (f Filter) parse() (*matcher, error) {
 		return nil, &FieldError{"worker", strings.TrimPrefix(events.CheckName("worker", f.Worker).Error(), "worker ")}
 	case f.Only != "" && f.Only != OnlyLogs && f.Only != OnlyEvents:
 		return nil, wrong("only", "%.40q: it is %s or %s", f.Only, OnlyLogs, OnlyEvents)
-	case f.Level != "" && !slices.Contains(levels, f.Level):
-		return nil, wrong("level", "%.40q: it is one of %s", f.Level, strings.Join(levels, ", "))
+	case f.Level != "" && !slices.Contains(events.LogLevels, f.Level):
+		return nil, wrong("level", "%.40q: it is one of %s", f.Level, strings.Join(events.LogLevels, ", "))
 	case f.Version != "" && !events.ValidName(f.Version):
 		return nil, wrong("version", "%.80q: it is a version like 12-0123456789ab, or its number", f.Version)
+	case len(f.EventID) > events.MaxEventID:
+		return nil, wrong("eventId", "has %d bytes: it has at most %d", len(f.EventID), events.MaxEventID)
 	case !(f.Sample >= 0 && f.Sample <= 1): // written so that NaN is refused
 		return nil, wrong("sample", "is %g: it is a share above 0, to 1", f.Sample)
 	case len(f.Status) > maxStatus:
@@ -171,7 +173,7 @@ func rank(level string) int {
 	if level == "" {
 		return 0
 	}
-	if i := slices.Index(levels, level); i >= 0 {
+	if i := slices.Index(events.LogLevels, level); i >= 0 {
 		return i
 	}
 	return 1
@@ -191,6 +193,7 @@ func (m *matcher) wants(e *Entry) bool {
 		(m.Only == OnlyEvents || len(m.Status) > 0) && !event,
 		rank(level) < m.level,
 		m.Version != "" && !isVersion(e.Version, m.Version),
+		m.EventID != "" && e.EventID != m.EventID,
 		len(m.Status) > 0 && !slices.ContainsFunc(m.Status, e.has):
 		return false
 	}
@@ -219,9 +222,15 @@ func (m *matcher) sampled(e *Entry) bool {
 	if e.EventID == "" {
 		return rand.Float64() < m.Sample
 	}
+	return Sampled(e.EventID, m.Sample)
+}
+
+// Sampled reports whether the event with that id is in a sample of this share, in every process. An id is chosen by
+// whoever published the event.
+func Sampled(id string, share float64) bool {
 	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(e.EventID))
-	return float64(mix(hash.Sum32())) < m.Sample*(1<<32)
+	_, _ = hash.Write([]byte(id))
+	return float64(mix(hash.Sum32())) < share*(1<<32)
 }
 
 // mix spreads a hash evenly over its range: those of ids that differ in the last letter are close to each other.

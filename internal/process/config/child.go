@@ -100,6 +100,9 @@ func (c Config) ChildReads() (paths []string) {
 	if c.NatsContext != "" {
 		paths = append(paths, contextFiles(c.NatsContext)...)
 	}
+	for _, name := range c.SourceContexts() {
+		paths = append(paths, contextFiles(name)...)
+	}
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		if strings.HasPrefix(name, "OTEL_") && (strings.HasSuffix(name, "_CERTIFICATE") || strings.HasSuffix(name, "_KEY")) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"reflect"
@@ -31,7 +30,10 @@ const MaxThreads = 64
 // ControlByPermissions is the value of PINWHEEL_CONTROL that leaves access control of requests to NATS alone.
 const ControlByPermissions = "permissions"
 
-// Values of PINWHEEL_CONFINE beside on.
+// RunsOff is the value of PINWHEEL_RUNS that turns the run history off.
+const RunsOff = "off"
+
+// Values of PINWHEEL_CONFINE and PINWHEEL_CELL_CONFINE beside on.
 const (
 	ConfineRequire = "require"
 	ConfineOff     = "off"
@@ -57,6 +59,7 @@ type Config struct {
 	NatsMonitor  List   `split_words:"true" meaning:"Monitoring ports of all servers. Pinwheel asks there whether they fsync, and doctor whether they are healthy" allowed:"URLs like http://host:8222 with a comma between them, or empty"`
 
 	AdminAddr    string `split_words:"true" default:"127.0.0.1:8422" meaning:"Address for /healthz, /readyz, /metrics, /scale and /admin/pool. Empty: none" allowed:"host:port, or empty"`
+	Sources      List   `split_words:"true" meaning:"Further NATS accounts that have sources of workers: NATS contexts (of the nats command), by the name that manifests give the connection" allowed:"NAME or NAME=CONTEXT, with commas between; or empty"`
 	Profiling    bool   `split_words:"true" default:"false" meaning:"Whether PINWHEEL_ADMIN_ADDR also serves Go profiles, at /debug/pprof/" allowed:"true or false"`
 	Control      string `split_words:"true" meaning:"Who may use the guarded control endpoints, which change something or show events. Empty: clients that have PINWHEEL_CONTROL_TOKEN. permissions: clients that NATS allows to publish to PINWHEEL_PREFIX.control" allowed:"permissions, and only when PINWHEEL_CONTROL_TOKEN is empty, or empty"`
 	ControlToken string `split_words:"true" secret:"true" meaning:"Token for these control endpoints. Empty: they are off, unless PINWHEEL_CONTROL says otherwise" allowed:"at least 16 printable characters without spaces, or empty"`
@@ -96,6 +99,9 @@ type Config struct {
 
 	Processes         int    `split_words:"true" default:"1" meaning:"Number of processes of serve that run JavaScript. A supervisor replaces those that die or should be replaced. 0: serve runs JavaScript itself, as dev does, and a crash of V8 ends serve" allowed:"0 to 64"`
 	Confine           string `split_words:"true" default:"on" meaning:"Whether the processes of PINWHEEL_PROCESSES are confined: they open few files, start no program and signal no other process. on: as far as the system can. require: serve does not start where the system refuses a part. dev is not confined" allowed:"one of on, require, off"`
+	Cell              string `split_words:"true" default:"shared" meaning:"Process in which JavaScript of owners runs whose policy (cell) does not say it. shared: that of the fleet. own: a cell for each owner or group, which has nothing but JavaScript. A name: one cell for all of them" allowed:"shared, own, or a name of 1 to 64 of A-Z a-z 0-9 _ -"`
+	MaxCells          int    `split_words:"true" default:"100" meaning:"Number of cells that the process may have at once. If more are wanted, those that have nothing to do end first, and events wait" allowed:"1 to 250"`
+	CellConfine       string `split_words:"true" default:"on" meaning:"Whether cells are confined: they open no file and no socket, start no process, and have namespaces of their own. on: as far as the system can. require: no cell starts where the system refuses a part, and serve does not if PINWHEEL_CELL wants cells" allowed:"one of on, require, off"`
 	Threads           int    `split_words:"true" default:"0" meaning:"Number of pinned threads that run JavaScript. 0: one for each CPU that may be used, divided among PINWHEEL_PROCESSES" allowed:"0 to 64"`
 	BackgroundThreads int    `split_words:"true" default:"-1" meaning:"Number of further pinned threads, of a lower priority, for owners that take more than their share of the CPU. -1: as many as the others up to 4, and an eighth of more" allowed:"-1 to 64"`
 	Slots             int    `split_words:"true" default:"64" meaning:"Number of events in progress on one thread. Most of them wait for I/O" allowed:"1 to 10000"`
@@ -118,6 +124,9 @@ type Config struct {
 
 	DeadLetterAge   time.Duration `split_words:"true" default:"720h" meaning:"How long dead letters are kept" allowed:"a duration from 1m"`
 	DeadLetterBytes Bytes         `split_words:"true" default:"1GiB" meaning:"Size of the stream of dead letters. An owner may use at most as much of it as is free. Beyond that its oldest letters are removed" allowed:"a size from 1MiB"`
+	Runs            string        `split_words:"true" meaning:"Which ended attempts the run history keeps: failures, all, or failures and a share of the successes, like 1%. none: those of owners whose policy (runs) says so. off: the fleet has no history. Empty: off in serve, all in dev" allowed:"off, none, failures, all, a share from 0.000001% to 100%, or empty"`
+	RunsAge         time.Duration `split_words:"true" default:"168h" meaning:"How long records of the run history are kept" allowed:"a duration from 1m"`
+	RunsBytes       Bytes         `split_words:"true" default:"192MiB" meaning:"Size of the stream of the run history. An owner may use at most as much of it as is free. Beyond that its oldest records are removed" allowed:"a size from 1MiB"`
 	Durability      string        `split_words:"true" default:"default" meaning:"When stored events are on disk. fsync: before the publisher gets its acknowledgement. A NATS that is not embedded must be configured so too" allowed:"default or fsync"`
 
 	Duplicates time.Duration `split_words:"true" default:"2m" meaning:"Time for which the event stream remembers message ids. An id that comes again within it is stored once. Each id costs the server memory" allowed:"a duration from 100ms to 24h"`
@@ -132,7 +141,7 @@ type Config struct {
 	Prefix          string `split_words:"true" default:"pinwheel" meaning:"First token of every subject" allowed:"1 to 64 of A-Z a-z 0-9 _ -"`
 
 	ReplyPrefixes         List `split_words:"true" default:"_INBOX." meaning:"What a Reply-To may begin with; {owner} stands for the owner of the event" allowed:"subject prefixes with a comma between them, without wildcards, none of them beginning with $ or with PINWHEEL_PREFIX and a dot, and a dot after {owner}"`
-	AllowPrivateAddresses List `split_words:"true" meaning:"Addresses that are not public and that fetch() and WebSocket in a worker may reach all the same: private, loopback, link-local and other special ones. Empty: none" allowed:"host names, IP addresses and CIDR ranges with a comma between them"`
+	AllowPrivateAddresses List `split_words:"true" meaning:"Addresses that are not public and that fetch(), WebSocket and TCP sockets in a worker may reach all the same: private, loopback, link-local and other special ones. Empty: none" allowed:"host names, IP addresses and CIDR ranges with a comma between them"`
 }
 
 // Variable describes a variable of the environment.
@@ -285,6 +294,7 @@ func (c Config) otherChecks() []check {
 	return []check{
 		{"NatsURL", hiddenURL(c.NatsURL), validNATSURL(c.NatsURL)},
 		{"NatsContext", c.NatsContext, c.NatsContext == "" || c.NatsURL == ""},
+		{"Sources", c.Sources, c.SourceContexts() != nil},
 		{"NatsCreds", c.NatsCreds, c.NatsCreds == "" || readable(c.NatsCreds)},
 		{"NatsUser", c.NatsUser, c.NatsUser == "" || c.oneIdentity()},
 		{"NatsPassword", hidden(c.NatsPassword), c.NatsPassword == "" || c.NatsUser != ""},
@@ -305,11 +315,14 @@ func (c Config) otherChecks() []check {
 		{"LogFormat", c.LogFormat, slices.Contains([]string{"auto", "console", "json"}, c.LogFormat)},
 		{"Processes", c.Processes, between(c.Processes, 0, supervisor.MaxProcesses)},
 		{"Confine", c.Confine, slices.Contains([]string{"on", ConfineRequire, ConfineOff}, c.Confine)},
+		{"Cell", c.Cell, c.Cell != "" && workers.Cell(c.Cell).Check() == nil},
+		{"CellConfine", c.CellConfine, slices.Contains([]string{"on", ConfineRequire, ConfineOff}, c.CellConfine)},
 		{"Threads", c.Threads, between(c.Threads, 0, MaxThreads)},
 		{"BackgroundThreads", c.BackgroundThreads, between(c.BackgroundThreads, -1, MaxThreads)},
 		{"Slots", c.Slots, between(c.Slots, 1, 10_000)},
 		{"Window", c.Window, between(c.Window, 32, 1<<20)},
 		{"Compilers", c.Compilers, c.Compilers != "" && workers.Compilers(c.Compilers).Valid()},
+		{"MaxCells", c.MaxCells, between(c.MaxCells, 1, 250)},
 		{"MaxIsolates", c.MaxIsolates, between(c.MaxIsolates, 1, 2000)},
 		{"HeapMax", c.HeapMax, c.HeapMax == 0 || c.HeapMax >= 64<<20},
 		{"OwnerMaxIsolates", c.OwnerMaxIsolates, between(c.OwnerMaxIsolates, 0, c.MaxIsolates)},
@@ -323,6 +336,9 @@ func (c Config) otherChecks() []check {
 		{"DrainTimeout", c.DrainTimeout, c.DrainTimeout >= 0 && c.DrainTimeout <= time.Hour},
 		{"DeadLetterAge", c.DeadLetterAge, c.DeadLetterAge >= time.Minute},
 		{"DeadLetterBytes", c.DeadLetterBytes, c.DeadLetterBytes >= 1<<20},
+		{"Runs", c.Runs, c.Runs == RunsOff || workers.KeepRuns(c.Runs).Check() == nil},
+		{"RunsAge", c.RunsAge, c.RunsAge >= time.Minute},
+		{"RunsBytes", c.RunsBytes, c.RunsBytes >= 1<<20},
 		{"Durability", c.Durability, c.Durability == "default" || c.Durability == "fsync"},
 		{"Duplicates", c.Duplicates, c.Duplicates >= 100*time.Millisecond && c.Duplicates <= 24*time.Hour},
 		{"ResultAge", c.ResultAge, c.ResultAge >= time.Second && c.ResultAge <= 720*time.Hour},
@@ -377,20 +393,4 @@ func (c Config) validTrust() bool {
 func (c Config) validReplyPrefixes() bool {
 	return len(c.ReplyPrefixes) > 0 && !slices.ContainsFunc(c.ReplyPrefixes,
 		func(p string) bool { return events.CheckReplyPrefix(p, events.Subjects(c.Prefix)) != nil })
-}
-
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
-
-// notAHost reports whether s is neither an IP address, nor a CIDR range, nor a host name. "10.0.0.0/33" and
-// "10.0.0.300" are none of these.
-func notAHost(s string) bool {
-	if _, err := netip.ParseAddr(s); err == nil {
-		return false
-	}
-	if _, err := netip.ParsePrefix(s); err == nil {
-		return false
-	}
-	last := s[strings.LastIndexByte(s, '.')+1:]
-	_, err := strconv.Atoi(last)
-	return err == nil || len(s) > 253 || !hostName.MatchString(s)
 }

@@ -39,3 +39,47 @@ var refusedLater = []string{
 	// signals to others; kill and tgkill have conditions
 	"tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal", "pidfd_open",
 }
+
+// inCells are the calls that a cell makes after it has started. V8, Go and libc need them for memory, threads, time and
+// signals, and the cell to read from what it has inherited and to write to it. Some have conditions, and are not here.
+var inCells = []string{
+	// memory
+	"munmap", "mprotect", "mremap", "madvise", "mincore", "brk",
+	"pkey_alloc", "pkey_mprotect", "pkey_free",
+	// threads
+	"futex", "set_robust_list", "rseq", "gettid", "getpid", "sched_yield", "sched_getaffinity", "membarrier",
+	"getpriority", "setpriority", "exit", "exit_group", "set_tid_address", "sched_getparam", "sched_getscheduler",
+	// time and other figures
+	"nanosleep", "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "getrusage", "sysinfo", "uname",
+	"getrandom", "getcpu", "times", "getuid", "geteuid", "getgid", "getegid",
+	// signals to itself, and timers that send them
+	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "rt_sigtimedwait", "restart_syscall",
+	"timer_create", "timer_settime", "timer_delete", "setitimer",
+	// what it has inherited
+	"read", "write", "readv", "writev", "pread64", "close", "fstat", "lseek",
+	"shutdown", "getsockname", "getpeername", "dup", "dup3",
+	"epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "eventfd2", "pipe2", "ppoll",
+}
+
+// inCellsOf are further calls of an architecture.
+var inCellsOf = map[string][]string{
+	"amd64": {"epoll_wait", "poll", "time", "arch_prctl"},
+	"arm64": {},
+}
+
+// known are calls that are refused in a cell as those that are not permitted. All others that it does not make are
+// refused as those that the kernel does not have.
+var known = []string{
+	"openat", "openat2", "execve", "execveat", "socket", "socketpair", "connect", "bind", "listen", "accept", "accept4",
+	"ptrace", "process_vm_readv", "process_vm_writev", "unshare", "setns", "mount", "umount2", "pivot_root", "chroot",
+	"chdir", "memfd_create", "bpf", "perf_event_open", "userfaultfd", "keyctl", "io_uring_setup", "personality",
+	"setrlimit", "pidfd_open", "pidfd_getfd", "pidfd_send_signal", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo",
+	"unlinkat", "mkdirat", "readlinkat", "truncate", "ftruncate", "setuid", "setgid", "setresuid", "setresgid",
+	"capset",
+}
+
+// knownOf are further calls of an architecture.
+var knownOf = map[string][]string{
+	"amd64": {"open", "creat", "fork", "vfork", "unlink", "mkdir", "readlink"},
+	"arm64": {},
+}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	seccomp "github.com/elastic/go-seccomp-bpf"
 	"github.com/elastic/go-seccomp-bpf/arch"
 	"github.com/stretchr/testify/require"
 
@@ -34,6 +37,25 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	case "confined":
 		fail(Self())
+	case "cell":
+		fail(CellSelf(false, 1<<40).Err())
+		os.Exit(0)
+	case "refusing":
+		// Other than in the fleet, this process itself is confined. No namespaces are to be had, and no other user.
+		fail(Hide())
+		fail(dropCapabilities())
+		fail(install(first(runtime.GOARCH), seccomp.FilterFlagTSync))
+		ended := make(chan struct{})
+		s, err := Cell{Executable: os.Args[0], Command: func() *exec.Cmd {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = []string{as + "=cell"}, os.Stdin, os.Stdout, os.Stdout
+			return cmd
+		}}.Start(ended)
+		fail(err)
+		fail(s.Wait())
+		close(ended)
+		fmt.Println(strings.Join(s.Refused.Texts(), "; "))
+		os.Exit(0)
 	}
 	status, err := os.ReadFile("/proc/self/status")
 	fail(err)
@@ -243,6 +265,46 @@ func TestCallsAreKnown(t *testing.T) {
 		}
 		require.Greater(t, len(all), 80)
 	}
+	for goarch, of := range inCellsOf {
+		info, err := arch.GetInfo(goarch)
+		require.NoError(t, err)
+		seen := map[string]bool{}
+		for _, name := range slices.Concat(inCells, of, known, knownOf[goarch], []string{"clone", "prctl", "kill", "tgkill",
+			"mmap", "sched_setattr", "fcntl", "setsockopt", "getsockopt", "ioctl", "prlimit64"}) {
+			require.Contains(t, info.SyscallNames, name, goarch)
+			require.False(t, seen[name], name)
+			seen[name] = true
+		}
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(refusedOf)), slices.Sorted(maps.Keys(inCellsOf)))
 	require.Contains(t, refusedOf, "amd64")
 	require.Contains(t, refusedOf, "arm64")
+}
+
+// A cell is started in the best way that the system allows. Only root gives up being root.
+func TestWaysOfCells(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []way{{users: true}, {}}, ways(false))
+	all := ways(true)
+	require.Len(t, all, 6)
+	require.Equal(t, way{users: true, nobody: true}, all[0])
+	require.Equal(t, way{}, all[5])
+
+	failed := errors.New("no")
+	require.Empty(t, missing(way{}, nil))
+	require.True(t, missing(way{}, failed).Has(Namespaces))
+	require.False(t, missing(way{users: true}, failed).Has(Namespaces))
+	require.Equal(t, isRoot(), missing(way{users: true}, failed).Has(Users))
+	require.False(t, missing(way{nobody: true}, failed).Has(Users))
+}
+
+// Where a part is refused, the cell is started without it, and the report says so.
+func TestCellsOfASystemThatRefuses(t *testing.T) {
+	out := run(t, "refusing", nil, nil)
+	require.Contains(t, out, Namespaces+": ")
+	require.Contains(t, out, "operation not permitted")
+	require.Equal(t, isRoot(), strings.Contains(out, Users+": "), out)
+	for _, part := range []string{Capabilities, Files, SystemCalls, Limits} {
+		require.NotContains(t, out, part+": ")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"runtime"
@@ -18,14 +19,20 @@ import (
 // isFirstThread reports whether the calling thread is the first one of the process.
 func isFirstThread() bool { return unix.Gettid() == os.Getpid() }
 
+// inheritNone keeps files of this process from those that it starts. Go does that for what it opens, but not for what
+// this process has inherited. Kernels before 5.11 cannot.
+func inheritNone() { _ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
+
 // Enter confines the calling OS thread, which must end afterwards: see Start. What the system refuses is left out.
 func (p Plan) Enter() (r Report) {
 	for _, part := range []struct {
 		name string
 		take func() error
-	}{{Capabilities, dropCapabilities}, {Files, p.restrictFiles}, {SystemCalls, func() error {
-		return install(first(runtime.GOARCH), 0)
-	}}} {
+	}{
+		{Capabilities, dropCapabilities},
+		{Files, func() error { return restrictTo(restrictions, p.rules(), 0) }},
+		{SystemCalls, func() error { return install(first(runtime.GOARCH), 0) }},
+	} {
 		if err := part.take(); err != nil {
 			r = append(r, Refused{part.name, err})
 		}
@@ -72,16 +79,7 @@ var restrictions = landlock.Config{
 
 // rules are the rules of the plan.
 func (p Plan) rules() (list []landlock.Rule) {
-	add := func(path string, access landlock.AccessFSSet) {
-		info, err := os.Stat(path)
-		if err != nil {
-			return
-		}
-		if !info.IsDir() {
-			access &= accessFile
-		}
-		list = append(list, landlock.PathAccess(access, path).IgnoreIfMissing())
-	}
+	add := func(path string, access landlock.AccessFSSet) { list = append(list, pathRule(path, access)...) }
 	for _, path := range p.reads() {
 		add(path, accessRead)
 	}
@@ -93,8 +91,20 @@ func (p Plan) rules() (list []landlock.Rule) {
 	return list
 }
 
-// restrictFiles takes the ruleset for this thread only.
-func (p Plan) restrictFiles() error {
+// pathRule allows that access to a path, if it is there.
+func pathRule(path string, access landlock.AccessFSSet) []landlock.Rule {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	if !info.IsDir() {
+		access &= accessFile
+	}
+	return []landlock.Rule{landlock.PathAccess(access, path).IgnoreIfMissing()}
+}
+
+// restrictTo takes a ruleset of these restrictions and rules, for this thread only unless the flags say otherwise.
+func restrictTo(all landlock.Config, rules []landlock.Rule, more uint32) error {
 	version, err := ll.LandlockGetABIVersion()
 	switch {
 	case errors.Is(err, unix.ENOSYS):
@@ -104,7 +114,7 @@ func (p Plan) restrictFiles() error {
 	case err != nil:
 		return fmt.Errorf("version of Landlock: %w", err)
 	}
-	fd, flags, err := restrictions.BestEffort().NewRulesetFD(p.rules()...)
+	fd, flags, err := all.BestEffort().NewRulesetFD(rules...)
 	if err != nil {
 		return err
 	}
@@ -112,7 +122,7 @@ func (p Plan) restrictFiles() error {
 		return fmt.Errorf("version %d of Landlock restricts nothing", version)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	return ll.LandlockRestrictSelf(fd, flags)
+	return ll.LandlockRestrictSelf(fd, flags|more)
 }
 
 // Self confines this process further, all its threads, when it has started: it executes nothing more, opens no

@@ -76,6 +76,53 @@ func later(pid int) seccomp.Policy {
 	}}
 }
 
+// firstOfCell is the policy of the thread that starts a cell. The process is made with namespaces of its own by clone,
+// if users says so. What it starts as has nothing of others in it, and adds allowed before it has.
+func firstOfCell(goarch string, users bool) seccomp.Policy {
+	p := first(goarch)
+	if users {
+		conditions := &p.Syscalls[len(p.Syscalls)-1].NamesWithCondtions
+		*conditions = slices.DeleteFunc(*conditions, func(c seccomp.NameWithConditions) bool { return c.Name == "clone" })
+	}
+	return p
+}
+
+// newThread are the flags with which threads are made: libc's, and Go's where it does so itself.
+const newThread = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD |
+	unix.CLONE_SYSVSEM
+
+// allowed is the policy of a cell with that ID, after it has started: what Go, V8 and libc call, and nothing else. What
+// nobody here knows gets the answer of an older kernel, for which they all have another way.
+func allowed(goarch string, pid int) seccomp.Policy {
+	var some []seccomp.NameWithConditions
+	only := func(name string, argument uint32, values ...uint64) {
+		for _, v := range values {
+			some = append(some, seccomp.NameWithConditions{Name: name,
+				Conditions: seccomp.ArgumentConditions{when(argument, seccomp.Equal, v)}})
+		}
+	}
+	// What is shared, and what grows as a stack does, is not counted as data: CellSelf has a limit of that.
+	some = append(some, seccomp.NameWithConditions{Name: "mmap", Conditions: seccomp.ArgumentConditions{
+		when(3, seccomp.BitsNotSet, unix.MAP_SHARED|unix.MAP_GROWSDOWN)}})
+	only("clone", 0, newThread, newThread|unix.CLONE_SETTLS|unix.CLONE_PARENT_SETTID|unix.CLONE_CHILD_CLEARTID)
+	only("prctl", 0, unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA)
+	only("kill", 0, uint64(pid))
+	only("tgkill", 0, uint64(pid))
+	only("sched_setattr", 0, 0)
+	only("fcntl", 1, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL)
+	only("setsockopt", 1, unix.SOL_SOCKET)
+	only("getsockopt", 1, unix.SOL_SOCKET)
+	only("ioctl", 1, unix.TCGETS)
+	for _, own := range []uint64{0, uint64(pid)} { // it reads limits, and sets none
+		some = append(some, seccomp.NameWithConditions{Name: "prlimit64", Conditions: seccomp.ArgumentConditions{
+			when(0, seccomp.Equal, own), when(2, seccomp.Equal, 0)}})
+	}
+	return seccomp.Policy{DefaultAction: seccomp.ActionErrno, Syscalls: []seccomp.SyscallGroup{
+		{Names: slices.Concat(inCells, inCellsOf[goarch]), NamesWithCondtions: some, Action: seccomp.ActionAllow},
+		{Names: slices.Concat(known, knownOf[goarch]), Action: action(unix.EPERM)},
+	}}
+}
+
 // offsets in what a filter sees of a call.
 const (
 	offsetCall     = 0
@@ -107,6 +154,9 @@ func program(p seccomp.Policy) ([]bpf.RawInstruction, error) {
 	rest, err := p.Assemble()
 	if err != nil {
 		return nil, err
+	}
+	if p.DefaultAction == seccomp.ActionErrno { // the library knows EPERM only, and has it at the end
+		rest[len(rest)-1] = bpf.RetConstant{Val: uint32(action(unix.ENOSYS))}
 	}
 	return bpf.Assemble(slices.Concat([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: offsetArch, Size: 4},

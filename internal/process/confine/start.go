@@ -7,10 +7,12 @@ import (
 
 // Start starts cmd by an OS thread that does nothing else, after enter was called on it; nil = not called. What enter
 // changes on the thread, the process inherits. The thread lives until ended is closed: the kernel takes its end for
-// that of the parent of the process. Files that cmd has not opened are opened by the thread.
+// that of the parent of the process. Files that cmd has not opened are opened by the thread. The process inherits the
+// files of cmd, and none that this process has inherited itself.
 func Start(cmd *exec.Cmd, enter func() error, ended <-chan struct{}) error {
 	result := make(chan error, 1)
 	go onThread(func() {
+		inheritNone()
 		if enter != nil {
 			if err := enter(); err != nil {
 				result <- err

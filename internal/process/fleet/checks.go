@@ -10,6 +10,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
+	"github.com/pinwheel-run/pinwheel/internal/process/spawn"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -19,8 +20,8 @@ const maxLostChecks = 4
 
 // ownersChecks checks the modules that owners deploy.
 type ownersChecks struct {
-	executable string              // checks them; "" = threads of this process do
-	remote     *modulecheck.Remote // starts it, where this process may not; nil = it may
+	executable string         // checks them; "" = threads of this process do
+	remote     *spawn.Spawner // starts it, where this process may not; nil = it may
 	// lost counts the threads that modules cost which were only checked. They are not among those of the pool.
 	lost atomic.Int32
 }
@@ -73,6 +74,6 @@ func (p *Process) OpenChecker() (*isolates.Checker, error) {
 func (p *Process) checkConfig() isolates.CheckConfig {
 	c := isolates.CheckConfig{Compilers: workers.Compilers(p.cfg.Compilers)}
 	c.AllowAddresses, c.AllowHosts = config.SplitAddresses(p.cfg.AllowPrivateAddresses)
-	c.CompilersOf = func(owner string) workers.Compilers { return p.deployed.catalog.Policy(owner).Compilers }
+	c.PolicyOf = func(owner string) workers.Policy { return *p.deployed.catalog.Policy(owner) }
 	return c
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/confine"
-	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
+	"github.com/pinwheel-run/pinwheel/internal/process/spawn"
 )
 
 // Variables that tell a supervisor's child what it is.
@@ -27,12 +27,12 @@ const (
 
 // Variables with the descriptor of a file that a child inherits. A confined process opens none of these itself.
 const (
-	adminVariable  = "_PINWHEEL_ADMIN"  // socket where the supervisor sends its requests
-	httpVariable   = "_PINWHEEL_HTTP"   // socket for HTTP requests, which all children share
-	noteVariable   = "_PINWHEEL_NOTE"   // the note that it leaves when it dies
-	textVariable   = "_PINWHEEL_TEXT"   // for what the Go runtime writes when it dies
-	knownVariable  = "_PINWHEEL_KNOWN"  // what the supervisor knows of other processes
-	checksVariable = "_PINWHEEL_CHECKS" // connection by which the supervisor starts processes for it
+	adminVariable = "_PINWHEEL_ADMIN" // socket where the supervisor sends its requests
+	httpVariable  = "_PINWHEEL_HTTP"  // socket for HTTP requests, which all children share
+	noteVariable  = "_PINWHEEL_NOTE"  // the note that it leaves when it dies
+	textVariable  = "_PINWHEEL_TEXT"  // for what the Go runtime writes when it dies
+	knownVariable = "_PINWHEEL_KNOWN" // what the supervisor knows of other processes
+	spawnVariable = "_PINWHEEL_SPAWN" // connection by which the supervisor starts processes for it
 )
 
 // firstDescriptor is that of the first file that a supervisor gives a child.
@@ -46,10 +46,13 @@ type Child struct {
 	embedded bool         // NATS is embedded in the supervisor
 	instance string       // no other process has it
 	known    known
-	note     *os.File // that the child leaves when it dies; nil = none
-	text     *os.File // for what the Go runtime writes then; nil = none
-	checks   *modulecheck.Remote
-	refused  []string // parts of the confinement that are missing
+	note     *os.File       // that the child leaves when it dies; nil = none
+	text     *os.File       // for what the Go runtime writes then; nil = none
+	spawner  *spawn.Spawner // starts processes for it
+	refused  []string       // parts of the confinement that are missing
+	cells    []string       // the same for its cells; nil = it is not known
+	// noCgroups says why its cells have no cgroups; "" = they have.
+	noCgroups string
 }
 
 // inherited returns the file that the supervisor has given the child; nil = none.
@@ -83,7 +86,8 @@ func AsChild(cfg config.Config) (c *Child, err error) {
 	}
 	number, _, _ := strings.Cut(value, ":")
 	c = &Child{instance: os.Getenv(instanceVariable), embedded: os.Getenv(embeddedVariable) != "",
-		note: inherited(noteVariable), text: inherited(textVariable)}
+		note: inherited(noteVariable), text: inherited(textVariable), cells: heardCells(),
+		noCgroups: os.Getenv(noCgroupsVariable)}
 	if c.Number, err = strconv.Atoi(number); err != nil {
 		return nil, fmt.Errorf("%s is %q: it is a number, a colon and a path", config.ChildVariable, value)
 	}
@@ -117,10 +121,11 @@ func AsChild(cfg config.Config) (c *Child, err error) {
 			return nil, fmt.Errorf("what the supervisor knows: %w", err)
 		}
 	}
-	if f := inherited(checksVariable); f != nil {
-		if c.checks, err = modulecheck.OpenRemote(f); err != nil {
+	if f := inherited(spawnVariable); f != nil {
+		if c.spawner, err = spawn.OpenRemote(f); err != nil {
 			return nil, err
 		}
+		c.spawner.Require = cfg.CellConfine == config.ConfineRequire
 	}
 	return c, nil
 }

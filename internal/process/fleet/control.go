@@ -8,13 +8,14 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/pinwheel-run/pinwheel/consumer/sources"
 	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cancels"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/tail"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
-	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
 // controlled is the process as the package control uses it.
@@ -36,6 +37,9 @@ func (c controlled) Flow() control.Flow {
 		Duration: histogram(past.Duration),
 		Owners:   []control.OwnerFlow{},
 	}
+	for _, one := range r.pool.Cells() {
+		f.Cells, f.CellBytes = f.Cells+1, f.CellBytes+one.Bytes
+	}
 	for _, o := range figures.BusyOwners() {
 		if len(f.Owners) == control.MaxFlowOwners {
 			break
@@ -46,6 +50,7 @@ func (c controlled) Flow() control.Flow {
 	for _, l := range figures.Limited(control.MaxFlowLimits) {
 		f.Limits = append(f.Limits, control.LimitFlow(l))
 	}
+	f.Paused, f.PausedInAll = c.process.deployed.paused(control.MaxFlowPaused)
 	f.Workers = workerFlows(figures.BusyWorkers("", "", control.MaxFlowWorkers).Workers)
 	return f
 }
@@ -70,6 +75,22 @@ func (c controlled) WorkersFlow(owner, worker string) control.WorkersFlow {
 	}
 }
 
+func (c controlled) Minutes(owner string) []control.Minute { return c.process.scale.minutes.Of(owner) }
+
+func (c controlled) Held(owner, worker string) ([]control.HeldEvent, int) {
+	held, all := c.process.rooms.consumer.Holding(owner, worker, control.MaxHeldEvents)
+	list := make([]control.HeldEvent, len(held))
+	for i, h := range held {
+		list[i] = control.HeldEvent{Ref: control.HeldRef(h.Stream, h.Seq), Worker: h.Target, ID: h.ID, State: h.State,
+			Began: h.Began}
+	}
+	return list, all
+}
+
+func (c controlled) Sources(owner, after, through string, limit int) ([]sources.Status, bool) {
+	return c.process.rooms.consumer.Sources().List(owner, after, through, limit)
+}
+
 func (c controlled) Unstored() error { return c.process.rooms.consumer.Unstored() }
 
 func histogram(h dispatch.Histogram) control.Histogram {
@@ -85,6 +106,10 @@ func (c controlled) Installations() []*workers.Installation { return c.process.d
 
 func (c controlled) Policies() map[string]*workers.Policy {
 	return c.process.deployed.catalog.Policies()
+}
+
+func (c controlled) Policy(owner string) *workers.Policy {
+	return c.process.deployed.catalog.Policy(owner)
 }
 
 func (c controlled) Outcomes(owner, name string) (rollout int, outcomes workers.Outcomes) {
@@ -116,11 +141,25 @@ func (p *Process) openControl(ctx context.Context, drain func()) (*control.Serve
 		Prefix: p.cfg.Prefix, Node: nodeName(), Build: config.Version(), Token: p.cfg.ControlToken,
 		ByPermissions: p.cfg.Control == config.ControlByPermissions,
 		ReplyPrefixes: p.cfg.ReplyPrefixes, AllowPrivateAddresses: p.cfg.AllowPrivateAddresses,
-		Compilers:    workers.Compilers(p.cfg.Compilers),
+		Compilers: workers.Compilers(p.cfg.Compilers), Cell: workers.Cell(p.cfg.Cell),
 		DrainTimeout: p.cfg.DrainTimeout, Process: controlled{p, drain}, Log: p.log, Metrics: p.registry,
 		Workers: p.deployed.store, Policies: p.policies.bucket, Secrets: p.secrets.bucket, Audit: p.audit,
-		Bindings: p.rooms.host.Bindings, Identities: p.secrets.values.ids,
+		Queue:    canceller{p}.fleet(),
+		Bindings: p.rooms.host.Bindings, Identities: p.secrets.values.ids, Sources: p.link.sources,
 	})
+}
+
+// canceller takes events out of the queue, in this process and in all of the fleet.
+type canceller struct{ *Process }
+
+func (p canceller) fleet() *cancels.Fleet {
+	return &cancels.Fleet{NC: p.link.nc, Prefix: p.cfg.Prefix, ID: p.members.self.ID, Process: p.rooms.consumer,
+		Known: func() (ids []string) {
+			for _, m := range p.members.known() {
+				ids = append(ids, m.ID)
+			}
+			return ids
+		}, Log: p.log}
 }
 
 // resetWait is how long a reset waits for the processes of the fleet. Each answers at once: it does not wait for runs.
@@ -142,7 +181,7 @@ func (r resets) hear(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		isolates.Reset(r.rooms.pool, owner, worker)
+		r.rooms.pool.Reset(owner, worker)
 		r.log.Debug().Str("owner", owner).Str("worker", worker).Msg("worker is reset: its contexts end")
 		if self, err := json.Marshal(r.members.self); err == nil && m.Reply != "" {
 			_ = m.Respond(self) // not connected: who asked counts this process as missing

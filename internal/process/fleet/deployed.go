@@ -2,7 +2,9 @@ package fleet
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -13,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/http/assetserver"
 	"github.com/pinwheel-run/pinwheel/internal/http/gateway"
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 )
 
 // deployed is what owners have deployed, as it is stored and as this process has it.
@@ -32,6 +35,17 @@ func (d *deployed) follow(ctx context.Context, secrets <-chan struct{}) {
 		_ = d.watcher.Run(ctx) // it returns only the error of ctx
 	case <-ctx.Done():
 	}
+}
+
+// paused lists what is paused as this process knows it, at most most entries, and says how many there are.
+func (d *deployed) paused(most int) (list []control.Paused, all int) {
+	policies := d.catalog.Policies()
+	for _, owner := range slices.Sorted(maps.Keys(policies)) {
+		if len(list) < most {
+			list = append(list, control.PausedOf(owner, policies[owner])...)
+		}
+	}
+	return list[:min(most, len(list))], d.catalog.Paused()
 }
 
 // fileBinding is the bindings.Files of a process.

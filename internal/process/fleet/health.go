@@ -9,8 +9,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/sources"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/process/cells"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -27,6 +30,18 @@ type ProcessStats struct {
 	Settings map[string]string `json:"settings,omitempty"`
 	// Compilers are those of V8 in this process.
 	Compilers workers.Compilers `json:"compilers"`
+	// Cell is that of owners whose policy has none.
+	Cell workers.Cell `json:"cell"`
+	// Cells are those that the process has now.
+	Cells []cells.Stats `json:"cells,omitempty"`
+	// Paused is how many owners and workers are paused, as the process knows.
+	Paused int `json:"paused,omitempty"`
+	// PausedFirst are some of them.
+	PausedFirst []control.Paused `json:"pausedFirst,omitempty"`
+	// Sources are those of active versions, as the process knows. nil: there are none.
+	Sources *sources.Summary `json:"sources,omitempty"`
+	// CellAccount says what became of others, and what keeps some from running.
+	CellAccount cells.Account `json:"cellAccount"`
 	// Unconfined are the parts of the confinement of a supervisor's child that the system refuses, each with the reason.
 	Unconfined []string  `json:"unconfined,omitempty"`
 	Now        time.Time `json:"now,omitzero"` // the process's clock
@@ -47,8 +62,17 @@ func (s *ProcessStats) add(o ProcessStats) {
 	s.Dispatch.Owners = max(s.Dispatch.Owners, o.Dispatch.Owners) // every process has all workers
 	s.Dispatch.Draining = s.Dispatch.Draining || o.Dispatch.Draining
 	s.Vanished = max(s.Vanished, o.Vanished)
+	if s.Paused < o.Paused {
+		s.Paused, s.PausedFirst = o.Paused, o.PausedFirst
+	}
+	if s.Sources == nil || o.Sources != nil && o.Sources.Failing > s.Sources.Failing {
+		s.Sources = o.Sources // each process reads all
+	}
 	s.Secrets.add(o.Secrets)
 	s.Compilers = cmp.Or(s.Compilers, o.Compilers) // children of one supervisor have the same
+	s.Cell = cmp.Or(s.Cell, o.Cell)
+	s.Cells = append(s.Cells, o.Cells...)
+	s.CellAccount.Add(o.CellAccount)
 	if len(s.Unconfined) == 0 {
 		s.Unconfined = o.Unconfined
 	}
@@ -64,19 +88,27 @@ func (s *ProcessStats) add(o ProcessStats) {
 	c.Storage = cmp.Or(c.Storage, o.Consumer.Storage)
 }
 
+// maxPausedNamed is how many paused owners and workers ProcessStats names.
+const maxPausedNamed = 3
+
 // Stats returns the figures of the process.
 func (p *Process) Stats() ProcessStats {
 	d := p.rooms.dispatch.Figures().Stats()
+	first, paused := p.deployed.paused(maxPausedNamed)
 	return ProcessStats{
+		Paused: paused, PausedFirst: first,
+		Sources:  p.rooms.consumer.Sources().Summary(time.Now()),
 		Stats:    p.rooms.pool.Stats(),
 		Dispatch: dispatchStats{Queued: d.Queued, Running: d.Running, Owners: d.Owners, Draining: d.Draining},
 		Consumer: p.rooms.consumer.Stats(),
 		Vanished: p.deployed.watcher.Vanished(),
 		Secrets:  p.secrets.gate.stats(),
 		Deploys:  p.deployed.watcher.Seen(),
-		Settings: p.settings, Compilers: workers.Compilers(p.cfg.Compilers),
-		Unconfined: p.unconfined(),
-		Now:        time.Now(),
+		Settings: p.settings, Compilers: workers.Compilers(p.cfg.Compilers), Cell: workers.Cell(p.cfg.Cell),
+		Cells:       p.rooms.pool.Cells(),
+		CellAccount: p.rooms.pool.Account(),
+		Unconfined:  p.unconfined(),
+		Now:         time.Now(),
 	}
 }
 

@@ -14,11 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/pinwheel-run/pinwheel/internal/process/cgroup"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/confine"
 	"github.com/pinwheel-run/pinwheel/internal/process/crashnote"
 	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
-	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
+	"github.com/pinwheel-run/pinwheel/internal/process/spawn"
 	"github.com/pinwheel-run/pinwheel/internal/process/supervisor"
 )
 
@@ -31,39 +32,54 @@ type launcher struct {
 	sockets    *sharedSockets
 	crashes    *crashes
 	confined   bool
+	starter    spawn.Starter  // of the processes that a child asks for
+	noCgroups  string         // why cells have no cgroups; "" = they have
+	cellsLack  []string       // parts of their confinement that the system refuses; nil = it is not known
 	reads      []string       // what children read, for the configuration
 	refused    confine.Report // what the system refuses, as far as it is known before a process starts
-	checks     sync.WaitGroup // what serves the children's checks of modules
+	checks     sync.WaitGroup // what starts processes for the children
 }
 
-// openLauncher makes a launcher. NATS is at url.
-func openLauncher(cfg config.Config, url string, log zerolog.Logger, sockets *sharedSockets) (*launcher, error) {
+// openLauncher makes a launcher. NATS is at url. Before, the supervisor has opened cgroups.
+func openLauncher(cfg config.Config, url string, log zerolog.Logger, sockets *sharedSockets, groups *cgroup.Tree,
+	noGroups string) (*launcher, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	l := &launcher{executable: executable, embeds: cfg.Embeds(), sockets: sockets,
 		crashes:  &crashes{log: log, lives: map[string]life{}},
-		confined: cfg.Confine != config.ConfineOff, reads: cfg.ChildReads()}
+		confined: cfg.Confine != config.ConfineOff, starter: starterOf(cfg, executable),
+		reads: cfg.ChildReads()}
+	l.starter.Cgroups, l.noCgroups = groups, noGroups
 	l.environ, l.secrets = forChild(cfg, url)
+	if err := l.examine(cfg, log); err != nil {
+		return nil, err
+	}
+	l.cellsLack, err = probeForChildren(cfg, l, log)
+	return l, err
+}
+
+// examine finds out what the system refuses. The error is of PINWHEEL_CONFINE=require.
+func (l *launcher) examine(cfg config.Config, log zerolog.Logger) error {
 	if !l.confined {
 		log.Warn().Msg("processes are not confined (PINWHEEL_CONFINE=off)")
-		return l, nil
+		return nil
 	}
 	if err := confine.Hide(); err != nil {
 		l.refused = append(l.refused, confine.Refused{Part: confine.Files, Err: err})
 	}
 	_ = confine.Try(func() error {
-		l.refused = append(l.refused, confine.Plan{Executable: executable, Read: l.reads}.Enter()...)
+		l.refused = append(l.refused, confine.Plan{Executable: l.executable, Read: l.reads}.Enter()...)
 		return nil
 	})
 	if err := l.refused.Err(); err != nil {
 		if cfg.Confine == config.ConfineRequire {
-			return nil, &inventory.FaultError{Err: fmt.Errorf("PINWHEEL_CONFINE is require: %w", err)}
+			return &inventory.FaultError{Err: fmt.Errorf("PINWHEEL_CONFINE is require: %w", err)}
 		}
 		log.Warn().Strs("refused", l.refused.Texts()).Msg("processes are confined in part: this system refuses the rest")
 	}
-	return l, nil
+	return nil
 }
 
 // enter confines the calling OS thread, for a process that reads these files beside those of the system. What the
@@ -136,6 +152,12 @@ func (l *launcher) give(to *inheritance, socket string) error {
 	if len(l.refused) > 0 {
 		to.environ = append(to.environ, refusedVariable+"="+strings.Join(l.refused.Texts(), "\n"))
 	}
+	if l.noCgroups != "" {
+		to.environ = append(to.environ, noCgroupsVariable+"="+l.noCgroups)
+	}
+	if l.cellsLack != nil {
+		to.environ = append(to.environ, cellsRefusedVariable+"="+strings.Join(l.cellsLack, "\n"))
+	}
 	life, knows := l.crashes.begin(socket)
 	to.environ = append(to.environ, instanceVariable+"="+life.instance)
 	if life.note != nil {
@@ -151,12 +173,13 @@ func (l *launcher) give(to *inheritance, socket string) error {
 	if err := errors.Join(to.text(knownVariable, text), to.text(config.SecretsVariable, l.secrets)); err != nil {
 		return err
 	}
-	ours, theirs, err := modulecheck.Pair()
+	ours, theirs, err := spawn.Pair()
 	if err != nil {
 		return err
 	}
-	to.file(checksVariable, theirs, false)
-	starter := &modulecheck.Starter{Executable: l.executable, Enter: l.enter(nil)}
+	to.file(spawnVariable, theirs, false)
+	starter := l.starter
+	starter.Enter = l.enter(nil)
 	l.checks.Go(func() { starter.Serve(ours) }) // until the child has ended, or was not started
 	return nil
 }

@@ -3,16 +3,24 @@ package fleet
 import (
 	"context"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
 
+	"github.com/pinwheel-run/pinwheel/dispatch"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
+	"github.com/pinwheel-run/pinwheel/internal/env/bindings"
+	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
+	"github.com/pinwheel-run/pinwheel/internal/operate/runs"
 	"github.com/pinwheel-run/pinwheel/internal/operate/tail"
+	"github.com/pinwheel-run/pinwheel/internal/operate/usage"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
+	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
 	"github.com/pinwheel-run/pinwheel/internal/process/telemetry"
 )
 
@@ -20,6 +28,7 @@ import (
 type onlookers struct {
 	observers lifecycle.Observers // of events
 	tails     *tail.Hub
+	runs      *runs.Recorder // of the run history; nil = there is none
 	// telemetry sends to the collector; nil = nothing is sent.
 	telemetry *telemetry.Telemetry
 }
@@ -58,7 +67,21 @@ func (o *onlookers) openTails(prefix string, publish func(subject string, data [
 // seeLine shows a log line of a worker to the tails, and sends it to the collector. It does not wait.
 func (o *onlookers) seeLine(l *events.LogLine) {
 	o.tails.Log(l)
+	o.runs.Log(l)
 	o.telemetry.Log(l)
+}
+
+// openRuns opens the run history. It observes from now on.
+func openRuns(ctx context.Context, p *Process, js jetstream.JetStream) (err error) {
+	o := &p.onlookers
+	o.runs, err = runs.Open(ctx, inventory.Runs(p.cfg), runs.Parts{
+		NC: p.link.nc, JS: js, Policy: p.deployed.catalog.Policy, Metrics: p.registry, Log: p.log,
+		Stored: func(bytes int) { p.rooms.consumer.GrewRunHistory(bytes) },
+	})
+	if o.runs != nil {
+		o.observers.Add(o.runs)
+	}
+	return err
 }
 
 func (o *onlookers) close() {
@@ -72,4 +95,36 @@ func (p *Process) Observe(o lifecycle.Observer) { p.onlookers.observers.Add(o) }
 // OnTick sets f, which is called with each schedule tick that this process makes.
 func (p *Process) OnTick(f func(owner, worker, schedule string, tick time.Time)) {
 	p.rooms.consumer.OnTick(f)
+}
+
+// openUsage opens what counts the usage of all workers.
+func openUsage(ctx context.Context, p *Process, js jetstream.JetStream) (err error) {
+	cfg := inventory.Usage(p.cfg)
+	cfg.Log = p.log
+	cfg.Take = func(each func(owner, worker string, c usage.Counts)) {
+		p.rooms.dispatch.Figures().TakeUsage(func(owner, worker string, u dispatch.Usage) {
+			each(owner, worker, usage.Counts{Attempts: u.Attempts, CPUMicros: micros(u.CPU), WallMicros: micros(u.Wall),
+				BytesIn: u.BytesIn, BytesOut: u.BytesOut})
+		})
+	}
+	cfg.Stored = func(ctx context.Context) (map[string]uint64, error) { return storedByOwners(ctx, js) }
+	p.usage, err = usage.Open(ctx, js, cfg)
+	return err
+}
+
+func micros(d time.Duration) uint64 { return uint64(max(0, d.Microseconds())) }
+
+// storedByOwners returns the bytes of the streams of owners.
+func storedByOwners(ctx context.Context, js jetstream.JetStream) (map[string]uint64, error) {
+	all := map[string]uint64{}
+	infos := js.ListStreams(ctx)
+	for info := range infos.Info() {
+		for _, prefix := range []string{resources.BucketStream(bindings.KVBucket("")),
+			resources.ObjectsStream(bindings.ObjectsBucket("")), resources.BucketStream(bindings.CacheBucket(""))} {
+			if owner, ok := strings.CutPrefix(info.Config.Name, prefix); ok {
+				all[owner] += info.State.Bytes
+			}
+		}
+	}
+	return all, infos.Err()
 }

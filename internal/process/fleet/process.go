@@ -13,13 +13,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pinwheel-run/pinwheel/consumer"
+	"github.com/pinwheel-run/pinwheel/consumer/sources"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/http/gateway"
 	"github.com/pinwheel-run/pinwheel/internal/operate/audit"
+	"github.com/pinwheel-run/pinwheel/internal/operate/usage"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/inventory"
+	"github.com/pinwheel-run/pinwheel/internal/process/spawn"
 	"github.com/pinwheel-run/pinwheel/internal/process/workerlease"
 )
 
@@ -29,7 +32,9 @@ type Process struct {
 	settings map[string]string // as this process was started with them, by variable
 	log      zerolog.Logger
 	registry *prometheus.Registry
-	child    *Child // nil when no supervisor replaces the process
+	child    *Child         // nil when no supervisor replaces the process
+	spawner  *spawn.Spawner // starts checks and cells
+	probe    *cellProbe     // whether the system confines cells
 
 	link      link // to NATS
 	deployed  deployed
@@ -39,6 +44,7 @@ type Process struct {
 	rooms     rooms // what runs events
 	checks    ownersChecks
 	onlookers onlookers
+	usage     *usage.Ledger
 	http      httpServer
 	members   *members  // of the fleet; nil before run
 	census    *census   // whether workers are lost
@@ -69,6 +75,9 @@ func Open(cfg config.Config, log zerolog.Logger) (*Process, error) {
 // open does what Open does, without the gateway, also for a child of a supervisor.
 func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err error) {
 	p = &Process{cfg: cfg, child: c, log: log, registry: prometheus.NewRegistry(), up: make(chan struct{})}
+	if err := p.openCells(c); err != nil {
+		return nil, err
+	}
 	p.policies.ready, p.deployed.routes = make(chan struct{}), gateway.NewRoutes(cfg.HTTPPaths)
 	if p.secrets.values, err = openSecretValues(cfg, log); err != nil {
 		return nil, inventory.Fault(cfg, nil, err)
@@ -81,10 +90,7 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 	if err := p.link.open(cfg, log); err != nil {
 		return nil, err
 	}
-	js, err := jetstream.New(p.link.nc)
-	if err != nil {
-		return nil, err
-	}
+	js := p.link.sources[""].JS
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	if cfg, err = adopt(ctx, p, js); err != nil {
@@ -105,7 +111,7 @@ func open(cfg config.Config, log zerolog.Logger, c *Child) (p *Process, err erro
 	p.onlookers.openTails(cfg.Prefix, p.link.publish)
 	settling := c.introduce(inventory.Consumer(cfg))
 	settling.Catalog, settling.OnLog = &p.deployed.catalog, p.onlookers.seeLine
-	settling.Observers = &p.onlookers.observers
+	settling.Observers, settling.Sources = &p.onlookers.observers, p.link.sources
 	if p.rooms.consumer, err = consumer.New(settling, p.link.nc, p.rooms.dispatch, log, p.registry); err != nil {
 		return nil, err
 	}
@@ -156,6 +162,12 @@ func openStores(ctx context.Context, p *Process, js jetstream.JetStream) (err er
 	if p.audit, err = audit.Open(ctx, js, inventory.Audit(p.cfg), p.log); err != nil {
 		return err
 	}
+	if err = openRuns(ctx, p, js); err != nil {
+		return err
+	}
+	if err = openUsage(ctx, p, js); err != nil {
+		return err
+	}
 	files := inventory.Assets(p.cfg)
 	files.Log = p.log
 	p.deployed.files = assetstore.New(js, files)
@@ -166,6 +178,7 @@ func openStores(ctx context.Context, p *Process, js jetstream.JetStream) (err er
 		return err
 	}
 	cfg.Metrics = p.registry
+	cfg.CheckSources = sources.Checker{Conns: p.link.sources, Prefix: events.Subjects(p.cfg.Prefix)}.Check
 	p.deployed.store, err = deploy.Open(ctx, js, cfg)
 	return err
 }
@@ -193,6 +206,7 @@ func (p *Process) Run(ctx context.Context) error {
 	running.Go(func() { p.deployed.follow(work, p.secrets.values.ready) })
 	running.Go(func() { p.policies.follow(work, p.SetPolicy) })
 	running.Go(func() { p.secrets.follow(work) })
+	running.Go(func() { p.probe.await(work, p.rooms.pool.Probed) })
 	defer running.Wait()
 	defer stopWork()
 	var err error
@@ -212,7 +226,7 @@ func (p *Process) Run(ctx context.Context) error {
 		}
 	}
 	p.census.await(ctx)
-	p.runParts(work, &running)
+	defer p.runParts(work, &running)()
 	running.Go(func() { p.condition.watch(work, end) })
 	running.Go(func() { p.rooms.leases.Run(ctx, work, p.rooms.lessee) })
 	if answers, err := p.openControl(ctx, end); err != nil {
@@ -251,6 +265,7 @@ func (p *Process) announce(ctx context.Context) {
 func (p *Process) close() {
 	p.onlookers.close()
 	p.http.close()
+	p.spawner.Close()
 	p.link.close()
 }
 

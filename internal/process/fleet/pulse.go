@@ -62,12 +62,17 @@ func (p *pulse) check() error {
 	return fmt.Errorf("NATS has not answered since %s", p.silent.UTC().Format(time.RFC3339))
 }
 
-// runParts runs what works until work is done.
-func (p *Process) runParts(work context.Context, running *sync.WaitGroup) {
-	parts := []func(context.Context){
-		p.census.tell, p.announce, p.link.pulse.run, p.scale.run, rollouts{p}.run, resets{p}.hear,
+// runParts runs what works until work is done. The function that it returns ends what counts attempts: it is called
+// when no attempt runs any more, which is later if DrainTimeout interrupts some.
+func (p *Process) runParts(work context.Context, running *sync.WaitGroup) (endCounts func()) {
+	counts, endCounts := context.WithCancel(context.WithoutCancel(work))
+	run := func(ctx context.Context, parts ...func(context.Context)) {
+		for _, part := range parts {
+			running.Go(func() { part(ctx) })
+		}
 	}
-	for _, run := range parts {
-		running.Go(func() { run(work) })
-	}
+	run(work, p.census.tell, p.announce, p.link.pulse.run, p.scale.run, rollouts{p}.run, resets{p}.hear,
+		canceller{p}.fleet().Hear)
+	run(counts, p.onlookers.runs.Run, p.usage.Run)
+	return endCounts
 }

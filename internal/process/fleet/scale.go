@@ -16,6 +16,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/flow"
+	"github.com/pinwheel-run/pinwheel/internal/process/minutes"
 )
 
 const (
@@ -29,7 +30,8 @@ const (
 
 // scaling knows how busy this process is, and asks the fleet what it has to do. Call setLoad before any other method.
 type scaling struct {
-	load load
+	load    load
+	minutes *minutes.Ring
 
 	mu   sync.Mutex                                   // held while the fleet is asked: others wait for the same answer
 	take func(context.Context) (flow.Snapshot, error) // nil: the process does not answer requests yet
@@ -57,6 +59,9 @@ type loadLook struct {
 
 // setLoad says what the load is made of, and registers its metric.
 func (s *scaling) setLoad(figures dispatch.Figures, cfg dispatch.Config, metrics prometheus.Registerer) error {
+	s.minutes = minutes.New(func(owners int) minutes.Look {
+		return minutes.Look{All: figures.Flow(), Owners: figures.OwnersWork(owners)}
+	})
 	s.load.figures, s.load.threads, s.load.background, s.load.slots = figures, cfg.Threads, cfg.Background, cfg.Slots
 	return RegisterMetrics(metrics, s.busy)
 }
@@ -80,6 +85,7 @@ func (s *scaling) run(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		s.load.look(time.Now())
+		s.minutes.Tick(time.Now())
 		select {
 		case <-ctx.Done():
 			return
@@ -178,6 +184,9 @@ func countsOf(p *Process, server *control.Server) func(context.Context) (flow.Sn
 		if s.Flows, s.Missing, err = client.Flows(ctx); err != nil {
 			return s, fmt.Errorf("ask the processes: %w", err)
 		}
+		if s.Paused, err = pausedEvents(ctx, p); err != nil {
+			return s, fmt.Errorf("ask what is stored of paused owners: %w", err)
+		}
 		s.Limits = flow.ReachedLimits(s.Flows)
 		for i := range s.Limits {
 			if s.Limits[i].Stored, err = storedOf(ctx, p, s.Limits[i].Owner, s.Limits[i].Worker); err != nil {
@@ -188,20 +197,75 @@ func countsOf(p *Process, server *control.Server) func(context.Context) (flow.Sn
 	}
 }
 
-// storedOf counts the events of an owner, or of one of its workers, in all lanes and parked.
+// storedOf counts the events of an owner, or of one of its workers, in all lanes and parked, but those parked ones that
+// wait until they are resumed.
 func storedOf(ctx context.Context, p *Process, owner, worker string) (uint64, error) {
-	sum, prefix := 0, events.Subjects(p.cfg.Prefix)
-	for stream, filter := range map[string]string{
-		events.StreamEvents: prefix.StoredFor(owner, cmp.Or(worker, "*")),
-		events.StreamParked: prefix.ParkedFor(owner, cmp.Or(worker, "*")),
-	} {
-		n, err := jsapi.CountMessages(ctx, p.link.nc, stream, filter, 0)
+	sum, prefix := uint64(0), events.Subjects(p.cfg.Prefix)
+	for _, filter := range prefix.StoredFor(owner, cmp.Or(worker, "*")) {
+		n, err := jsapi.CountMessages(ctx, p.link.nc, events.StreamEvents, filter, 0)
+		if err != nil {
+			return 0, err
+		}
+		sum += uint64(n)
+	}
+	parked := prefix.ParkedFor(owner, cmp.Or(worker, "*"))
+	for _, filter := range []string{parked, events.Held(parked)} {
+		_, others, err := parkedEvents(ctx, p, filter)
+		if err != nil {
+			return 0, err
+		}
+		sum += others
+	}
+	return sum, nil
+}
+
+// maxPausedAsked is how many owners with pauses are asked about one by one. With more, all parked events are counted.
+const maxPausedAsked = 32
+
+// pausedEvents counts the parked events of paused owners and workers: they wait for no process.
+func pausedEvents(ctx context.Context, p *Process) (sum uint64, err error) {
+	prefix := events.Subjects(p.cfg.Prefix)
+	var filters []string
+	for owner, policy := range p.deployed.catalog.Policies() {
+		if len(policy.Paused) > 0 {
+			filters = append(filters, prefix.ParkedOwner(owner))
+		}
+	}
+	if len(filters) > maxPausedAsked {
+		filters = []string{prefix.AllParked()}
+	}
+	for _, filter := range filters {
+		n, _, err := parkedEvents(ctx, p, filter)
 		if err != nil {
 			return 0, err
 		}
 		sum += n
 	}
-	return uint64(sum), nil
+	return sum, nil
+}
+
+// parkedEvents counts the parked events of a filter: those of paused owners and workers, and the others.
+func parkedEvents(ctx context.Context, p *Process, filter string) (paused, others uint64, err error) {
+	prefix := events.Subjects(p.cfg.Prefix)
+	for offset := 0; ; {
+		subjects, all, err := jsapi.CountSubjects(ctx, p.link.nc, events.StreamParked, filter, offset)
+		if err != nil {
+			return 0, 0, err
+		}
+		for subject, n := range subjects {
+			owner, worker, _, ok := prefix.ParseParked(subject)
+			switch {
+			case !ok: // the anchor
+			case p.deployed.catalog.Policy(owner).IsPaused(worker):
+				paused += n
+			default:
+				others += n
+			}
+		}
+		if offset += len(subjects); len(subjects) == 0 || uint64(offset) >= all {
+			return paused, others, nil
+		}
+	}
 }
 
 // Scale returns what a child says: each knows the whole fleet.

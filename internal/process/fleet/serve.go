@@ -35,7 +35,7 @@ func ServeChild(ctx context.Context, cfg config.Config, log zerolog.Logger, c *C
 		return err
 	}
 	if c != nil {
-		p.checks.remote = c.checks
+		p.checks.remote = c.spawner
 	}
 	if p.checks.executable, err = os.Executable(); err != nil {
 		log.Warn().Err(err).Msg("modules that owners deploy are loaded in this process")

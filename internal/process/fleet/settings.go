@@ -21,6 +21,7 @@ func (p *Process) dispatchConfig(threads int) dispatch.Config {
 		OwnerMaxQueued: p.cfg.OwnerMaxQueued,
 		MaxBatch:       min(workers.MaxBatch.MaxSize, p.cfg.Window/4), Observers: &p.onlookers.observers,
 		Catalog: &p.deployed.catalog,
+		PoolOf:  func(owner string) int { return p.rooms.pool.PoolOf(owner) },
 	}
 }
 
@@ -47,6 +48,7 @@ func (p *Process) isolatesConfig(threads int, called *services.Services) isolate
 	}
 	c.MaxReply, c.Held = int(p.link.nc.MaxPayload()), collectMore
 	c.AllowAddresses, c.AllowHosts = config.SplitAddresses(p.cfg.AllowPrivateAddresses)
+	c.RefuseAddress = p.link.isNATS
 	return c
 }
 

@@ -47,6 +47,7 @@ func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out i
 	if err := checkForChildren(cfg); err != nil {
 		return err
 	}
+	groups, noGroups := openCgroups(cfg) // what starts from here on is counted there
 	url := cfg.NatsURL
 	if cfg.Embeds() {
 		server, err := openEmbedded(cfg, log)
@@ -63,7 +64,7 @@ func Supervise(ctx context.Context, cfg config.Config, log zerolog.Logger, out i
 	}
 	defer sockets.close()
 	defer context.AfterFunc(ctx, sockets.close)() // children close theirs too: then no client can connect any more
-	launch, err := openLauncher(cfg, url, log, sockets)
+	launch, err := openLauncher(cfg, url, log, sockets, groups, noGroups)
 	if err != nil {
 		return err
 	}

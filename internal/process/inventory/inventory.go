@@ -8,10 +8,13 @@ import (
 	"github.com/pinwheel-run/pinwheel/consumer"
 	"github.com/pinwheel-run/pinwheel/deploy"
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/http/certificates"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/operate/audit"
+	"github.com/pinwheel-run/pinwheel/internal/operate/runs"
+	"github.com/pinwheel-run/pinwheel/internal/operate/usage"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 	"github.com/pinwheel-run/pinwheel/internal/process/workerlease"
 )
@@ -20,7 +23,11 @@ import (
 // messages have at most maxPayload bytes.
 func Resources(cfg config.Config, maxPayload int64) []resources.Resource {
 	all := slices.Concat(consumer.Assets(Consumer(cfg), maxPayload), deploy.Resources(Deploy(cfg)),
-		audit.Resources(Audit(cfg)), workerlease.Resources(Leases(cfg)))
+		audit.Resources(Audit(cfg)), workerlease.Resources(Leases(cfg)),
+		usage.Resources(Usage(cfg)))
+	if c := Runs(cfg); c.Keeps() {
+		all = append(all, runs.Resources(c)...)
+	}
 	if cfg.HTTPAcme != "" {
 		all = append(all, certificates.Resources(cfg.Replicas)...)
 	}
@@ -54,6 +61,21 @@ func Audit(cfg config.Config) audit.Config {
 	return audit.Config{Prefix: events.Subjects(cfg.Prefix), Replicas: cfg.Replicas, MaxBytes: int64(cfg.MaxBytes)}
 }
 
+// Usage is the part of cfg for what workers use.
+func Usage(cfg config.Config) usage.Config {
+	return usage.Config{Replicas: cfg.Replicas, MaxBytes: int64(cfg.MaxBytes)}
+}
+
+// Runs is the part of cfg for the run history.
+func Runs(cfg config.Config) runs.Config {
+	rule := workers.KeepRuns(cfg.Runs)
+	if cfg.Runs == config.RunsOff {
+		rule = ""
+	}
+	return runs.Config{Prefix: events.Subjects(cfg.Prefix), Node: Node(), Replicas: cfg.Replicas, Rule: rule,
+		MaxBytes: int64(cfg.RunsBytes), MaxAge: cfg.RunsAge}
+}
+
 // Consumer returns the consumer's part of cfg.
 func Consumer(cfg config.Config) consumer.Config {
 	c := consumer.DefaultConfig()
@@ -64,6 +86,7 @@ func Consumer(cfg config.Config) consumer.Config {
 	c.OwnerMaxWaiting, c.Overtake = cfg.OwnerMaxWaiting, cfg.Overtake
 	c.LaneHeld = max(c.Window/16, min(c.Window*3/8, cfg.OwnerMaxQueued*3/4))
 	c.Duplicates, c.ResultAge = cfg.Duplicates, cfg.ResultAge
+	c.RunHistory = Runs(cfg).Keeps()
 	return c
 }
 

@@ -27,7 +27,7 @@ func TestBoundsFitTheShippedConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	storage := n << 30 // nats-server reads GB so
 	cfg := config.Default()
-	cfg.HTTPAcme = "letsencrypt"
+	cfg.HTTPAcme, cfg.Runs = "letsencrypt", "all"
 	reserved, unbounded := int64(0), []string(nil)
 	for _, r := range inventory.Resources(cfg, 1<<20) {
 		if r.Consumer != nil {

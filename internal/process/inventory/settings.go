@@ -15,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/internal/env/assetstore"
 	"github.com/pinwheel-run/pinwheel/internal/lib/resources"
 	"github.com/pinwheel-run/pinwheel/internal/operate/audit"
+	"github.com/pinwheel-run/pinwheel/internal/operate/usage"
 	"github.com/pinwheel-run/pinwheel/internal/process/config"
 )
 
@@ -45,6 +46,8 @@ func settings() []setting {
 		{"PINWHEEL_DEAD_LETTER_BYTES", func(c *config.Config) any { return &c.DeadLetterBytes }, events.StreamDead, "",
 			bytes},
 		{"PINWHEEL_DEAD_LETTER_AGE", func(c *config.Config) any { return &c.DeadLetterAge }, events.StreamDead, "", age},
+		{"PINWHEEL_RUNS_BYTES", func(c *config.Config) any { return &c.RunsBytes }, events.StreamRuns, "", bytes},
+		{"PINWHEEL_RUNS_AGE", func(c *config.Config) any { return &c.RunsAge }, events.StreamRuns, "", age},
 		{"PINWHEEL_RESULT_AGE", func(c *config.Config) any { return &c.ResultAge }, events.StreamResults, "", age},
 		{deploy.MaxBytesVariable, func(c *config.Config) any { return &c.WorkersMaxBytes },
 			resources.BucketStream(deploy.DefaultBucket), "", bytes},
@@ -150,7 +153,7 @@ func VariableOf(r resources.Resource, field string) string {
 		return "PINWHEEL_PREFIX"
 	case "max_age":
 		return map[string]string{events.StreamDead: "PINWHEEL_DEAD_LETTER_AGE",
-			events.StreamResults: "PINWHEEL_RESULT_AGE"}[stream]
+			events.StreamResults: "PINWHEEL_RESULT_AGE", events.StreamRuns: "PINWHEEL_RUNS_AGE"}[stream]
 	case "duplicate_window":
 		return map[string]string{
 			events.StreamEvents: "PINWHEEL_DUPLICATES", events.StreamParked: "PINWHEEL_ACK_WAIT",
@@ -162,7 +165,8 @@ func VariableOf(r resources.Resource, field string) string {
 			events.StreamBodies:  "PINWHEEL_MAX_BYTES",
 			events.StreamResults: "PINWHEEL_MAX_BYTES", resources.BucketStream(events.BucketAttempts): "PINWHEEL_MAX_BYTES",
 			audit.Stream: "PINWHEEL_MAX_BYTES", audit.StreamOperators: "PINWHEEL_MAX_BYTES",
-			events.StreamDead: "PINWHEEL_DEAD_LETTER_BYTES",
+			audit.StreamProcesses: "PINWHEEL_MAX_BYTES", resources.BucketStream(usage.Bucket): "PINWHEEL_MAX_BYTES",
+			events.StreamDead: "PINWHEEL_DEAD_LETTER_BYTES", events.StreamRuns: "PINWHEEL_RUNS_BYTES",
 		}[stream], deploy.VariableOf(stream))
 	}
 	return ""

@@ -7,21 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"syscall"
+	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
+	"github.com/pinwheel-run/pinwheel/internal/process/spawn"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
 const (
-	// deadline is how long a process may take, also on a busy machine. It is killed then.
-	deadline = 2 * time.Minute
 	// fault is how much CPU time a process that did not end in time must have used for that to be the module's fault: a
 	// machine that is busy gives it less.
 	fault = 2 * time.Second
@@ -36,15 +31,16 @@ type Checks struct {
 	// process.
 	Executable string
 	// Remote starts the processes, where this process may not; nil = it does itself.
-	Remote *Remote
+	Remote *spawn.Spawner
 }
 
-// compilers are what a process that has one module of the owner needs.
-func (c *Checks) compilers(owner string) workers.Compilers {
-	if c.CompilersOf == nil {
-		return c.Compilers
+// policy is what a process that has one module of the owner needs: compilers, and whether there is WebAssembly.
+func (c *Checks) policy(owner string) workers.Policy {
+	if c.PolicyOf == nil {
+		return workers.Policy{Compilers: c.Compilers, WASM: true}
 	}
-	return c.CompilersOf(owner).Within(c.Compilers)
+	p := c.PolicyOf(owner)
+	return workers.Policy{Compilers: p.Compilers.Within(c.Compilers), WASM: p.WASM}
 }
 
 // Checker checks one module. One goroutine uses it.
@@ -60,6 +56,15 @@ func (c *Checks) Open(log func(events.LogLine)) *Checker { return &Checker{check
 
 // Check loads the module, and returns which handlers it has, as isolates.Checker does.
 func (c *Checker) Check(ctx context.Context, w *workers.Worker) (workers.Handlers, error) {
+	if len(w.Modules) > 0 {
+		switch policy := c.checks.policy(w.Owner); {
+		case !policy.WASM:
+			return workers.Handlers{}, events.Fail(events.ReasonException, "%s", noWebAssembly)
+		case policy.Compilers.OrDefault() != workers.CompilersFull:
+			return workers.Handlers{}, events.Fail(events.ReasonException, "%s", noCompilers)
+		}
+		w = withModules(w)
+	}
 	if c.checks.Executable != "" || c.checks.Remote != nil {
 		child, err := c.start()
 		if err == nil {
@@ -71,6 +76,28 @@ func (c *Checker) Check(ctx context.Context, w *workers.Worker) (workers.Handler
 		return workers.Handlers{}, err
 	}
 	return c.thread.Check(ctx, w)
+}
+
+// Why an owner cannot deploy modules of WebAssembly.
+const (
+	noWebAssembly = "the bundle has modules of WebAssembly, and this owner has none: its operator grants it (policy: wasm)"
+	noCompilers   = "the bundle has modules of WebAssembly, which needs V8's optimizing compilers, and this owner does " +
+		"not have them (policy: compilers)"
+)
+
+// withModules is w with code that gets each of its modules when the rest is loaded: V8 must accept those too that only
+// a handler would import.
+func withModules(w *workers.Worker) *workers.Worker {
+	name := "pinwheelImported"
+	for strings.Contains(w.Code, name) {
+		name += "_"
+	}
+	with := *w
+	with.Code += fmt.Sprintf("\nimport { imported as %s } from \"pinwheel:wasm\";\n", name)
+	for _, m := range w.Modules {
+		with.Code += fmt.Sprintf("%s(%q);\n", name, m.Hash)
+	}
+	return &with
 }
 
 // Close ends the check. lost reports whether the module cost the check's process, or its thread. inThread says that it
@@ -85,80 +112,52 @@ func (c *Checker) Close() (lost, inThread bool) {
 
 // child is a process that checks a module.
 type child struct {
-	in   io.WriteCloser
-	out  io.Reader
-	pid  int // 0: it is a child of another process
-	kill func()
-	wait func() ending // called once
+	*spawn.Check
+	close func() // called once, after its end
 }
-
-// errNoChild says that the program that was started to check a module did not call BeChild: it would start itself again
-// without end.
-var errNoChild = errors.New("this process was started to check a module: its main must call modulecheck.BeChild first")
 
 // start starts a process. It has read nothing yet.
 func (c *Checker) start() (p child, err error) {
-	if os.Getenv(variable) != "" {
-		return p, errNoChild
+	by, done := c.checks.Remote, func() {}
+	if by == nil {
+		by = spawn.Local(spawn.Starter{Executable: c.checks.Executable})
+		done = by.Close
 	}
-	if c.checks.Remote != nil {
-		return c.checks.Remote.start()
-	}
-	cmd := command(c.checks.Executable, "yes")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals of a terminal are for the parent
-	if p.in, err = cmd.StdinPipe(); err != nil {
+	if p.Check, err = by.Check(); err != nil {
+		done()
 		return p, err
 	}
-	if p.out, err = cmd.StdoutPipe(); err != nil {
-		return p, err
-	}
-	if err = cmd.Start(); err != nil {
-		return p, err
-	}
-	lower(cmd.Process.Pid)
-	p.pid = cmd.Process.Pid
-	p.kill = func() { _ = cmd.Process.Kill() }
-	p.wait = func() ending { return endOf(cmd, cmd.Wait()) }
+	p.close = done
 	return p, nil
-}
-
-// command is that of a process that checks a module. Its user kills it.
-func command(executable, kind string) *exec.Cmd {
-	cmd := exec.CommandContext(context.Background(), executable)
-	cmd.Env = []string{variable + "=" + kind}
-	return cmd
-}
-
-// lower lets processes of the fleet come before a process: at the processors, and when memory runs out.
-func lower(pid int) {
-	_ = unix.Setpriority(unix.PRIO_PROCESS, pid, niceness)
-	endsFirst(pid)
 }
 
 // check sends the request, passes on what the module writes, and waits for the end of the process.
 func (p child) check(ctx context.Context, c *Checker, w *workers.Worker) (workers.Handlers, error) {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
+	ctx, cancel := context.WithTimeout(ctx, spawn.CheckTime)
 	defer cancel()
-	defer context.AfterFunc(ctx, p.kill)()
+	defer context.AfterFunc(ctx, p.Kill)()
+	policy := c.checks.policy(w.Owner)
 	text, err := json.Marshal(request{
 		Owner: w.Owner, Name: w.Name, Version: w.Version, Number: w.Number, Hash: w.Hash, Spec: w.Spec, Code: w.Code,
-		File: w.File, SourceMap: w.SourceMap, Addresses: c.checks.AllowAddresses, Hosts: c.checks.AllowHosts,
-		Compilers: c.checks.compilers(w.Owner),
+		File: w.File, SourceMap: w.SourceMap, Modules: w.Modules,
+		Addresses: c.checks.AllowAddresses, Hosts: c.checks.AllowHosts,
+		Compilers: policy.Compilers, WASM: policy.WASM,
 	})
 	if err == nil {
-		_, err = io.Copy(p.in, bytes.NewReader(text)) // it reads all before it does anything
+		_, err = io.Copy(p.In, bytes.NewReader(text)) // it reads all before it does anything
 	}
-	_ = p.in.Close()
+	_ = p.In.Close()
 	var answer *result
 	if err == nil {
 		answer, err = p.read(c.log)
 	}
 	if answer == nil {
-		p.kill()
+		p.Kill()
 	}
-	ended := p.wait()
+	ended := p.Wait()
+	p.close()
 	if answer == nil {
-		return workers.Handlers{}, c.died(ctx, w, ended.Used, errors.Join(err, ended.err()))
+		return workers.Handlers{}, c.died(ctx, w, ended.CPU, errors.Join(err, ended.Err()))
 	}
 	c.lost = answer.Lost
 	switch {
@@ -172,7 +171,7 @@ func (p child) check(ctx context.Context, c *Checker, w *workers.Worker) (worker
 
 // read reads messages until the result. It returns nil if there is none.
 func (p child) read(log func(events.LogLine)) (*result, error) {
-	messages := json.NewDecoder(io.LimitReader(p.out, maxOutput))
+	messages := json.NewDecoder(io.LimitReader(p.Out, maxOutput))
 	for {
 		var m message
 		if err := messages.Decode(&m); err != nil {

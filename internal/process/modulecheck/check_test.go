@@ -2,6 +2,8 @@ package modulecheck
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +16,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/confine"
+	"github.com/pinwheel-run/pinwheel/internal/process/spawn"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
@@ -48,7 +51,7 @@ func inBoth(t *testing.T, f func(t *testing.T, c *Checks)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f(t, &Checks{Remote: remote(t, &Starter{Executable: self, Enter: enter})})
+			f(t, &Checks{Remote: remote(t, &spawn.Starter{Executable: self, Enter: enter})})
 		})
 	}
 	for name, path := range map[string]string{"process": self, "thread": "", "no process": "/nonexistent"} {
@@ -60,16 +63,16 @@ func inBoth(t *testing.T, f func(t *testing.T, c *Checks)) {
 }
 
 // remote serves a Starter until the test ends.
-func remote(t *testing.T, s *Starter) *Remote {
+func remote(t *testing.T, s *spawn.Starter) *spawn.Spawner {
 	t.Helper()
-	ours, theirs, err := Pair()
+	ours, theirs, err := spawn.Pair()
 	require.NoError(t, err)
-	r, err := OpenRemote(theirs)
+	r, err := spawn.OpenRemote(theirs)
 	require.NoError(t, err)
 	served := make(chan struct{})
 	go func() { defer close(served); s.Serve(ours) }()
 	t.Cleanup(func() {
-		_ = r.conn.Close()
+		r.Close()
 		<-served
 	})
 	return r
@@ -80,7 +83,7 @@ func TestRemoteProcess(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	s := &Starter{Executable: self, Enter: func() error { return confine.Plan{Executable: self}.Enter().Err() }}
+	s := &spawn.Starter{Executable: self, Enter: func() error { return confine.Plan{Executable: self}.Enter().Err() }}
 	checks := &Checks{Remote: remote(t, s)}
 	for _, code := range []string{`for (;;) console.log("x".repeat(8000))`, `[].indexOf.call({ length: 2 ** 53 - 1 }, 1)`} {
 		check := checks.Open((&lines{}).log)
@@ -99,38 +102,14 @@ func TestRemoteProcess(t *testing.T) {
 	// One that is killed.
 	p, err := check.start()
 	require.NoError(t, err)
-	p.kill()
+	p.Kill()
 	_, err = p.check(t.Context(), check, worker(`export default { task() {} }`))
 	var f *events.Failure
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, events.ReasonCrash, f.Reason)
 
-	// There are only so many at once, and a place is free again when a process has ended.
-	own := &Checks{Remote: remote(t, s)}
-	check = own.Open((&lines{}).log)
-	var all []child
-	for range mostAtOnce {
-		p, err := check.start()
-		require.NoError(t, err)
-		all = append(all, p)
-	}
-	_, err = check.start()
-	require.ErrorContains(t, err, "has started no process")
-	all[0].kill()
-	require.NotEmpty(t, all[0].wait().Why)
-	require.Eventually(t, func() bool {
-		p, err := check.start()
-		if err == nil {
-			all[0] = p
-		}
-		return err == nil
-	}, deadline, 1e6)
-	for _, p := range all {
-		p.kill()
-	}
-
 	// Where nothing can be started, a thread checks.
-	broken := &Checks{Remote: remote(t, &Starter{Executable: "/nonexistent"})}
+	broken := &Checks{Remote: remote(t, &spawn.Starter{Executable: "/nonexistent"})}
 	check = broken.Open((&lines{}).log)
 	has, err := check.Check(t.Context(), worker(`export default { task() {} }`))
 	require.NoError(t, err)
@@ -189,14 +168,14 @@ func TestProcess(t *testing.T) {
 	p, err := check.start()
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
-		return err == nil && string(environ) == variable+"=yes\x00"
-	}, deadline, 1e6)
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID()))
+		return err == nil && string(environ) == spawn.CheckVariable+"=yes\x00"
+	}, spawn.CheckTime, 1e6)
 	// until its CPU time or output ends
 	_, err = p.check(t.Context(), check, worker(`for (;;) console.log("x".repeat(8000))`))
 	require.Error(t, err)
 
-	require.NoFileExists(t, fmt.Sprintf("/proc/%d/environ", p.pid))
+	require.NoFileExists(t, fmt.Sprintf("/proc/%d/environ", p.PID()))
 
 	check = checks.Open((&lines{}).log)
 	_, err = check.Check(t.Context(), worker(`[].indexOf.call({ length: 2 ** 53 - 1 }, 1)`))
@@ -229,7 +208,7 @@ func TestProcess(t *testing.T) {
 	check = checks.Open((&lines{}).log)
 	p, err = check.start()
 	require.NoError(t, err)
-	p.kill()
+	p.Kill()
 	_, err = p.check(t.Context(), check, worker(`export default { task() {} }`))
 	require.True(t, errors.As(err, &f))
 	require.Equal(t, events.ReasonCrash, f.Reason)
@@ -237,24 +216,18 @@ func TestProcess(t *testing.T) {
 	require.True(t, lost)
 }
 
-// A program that does not call BeChild would start itself for each check, and again in each of these processes.
-func TestProcessOfACheckStartsNone(t *testing.T) {
-	t.Setenv(variable, "yes")
-	_, err := (&Checker{checks: &Checks{Executable: "/proc/self/exe"}}).start()
-	require.ErrorIs(t, err, errNoChild)
-}
-
 // The process of a check starts V8 with the compilers of the owner, and no more than those of the fleet.
 func TestProcessHasTheOwnersCompilers(t *testing.T) {
 	t.Parallel()
 	c := &Checks{CheckConfig: isolates.CheckConfig{Compilers: workers.CompilersBaseline}}
-	require.Equal(t, workers.CompilersBaseline, c.compilers("acme"))
-	c.CompilersOf = func(owner string) workers.Compilers {
-		return map[string]workers.Compilers{"acme": workers.CompilersFull}[owner]
+	require.Equal(t, workers.Policy{Compilers: workers.CompilersBaseline, WASM: true}, c.policy("acme"))
+	c.PolicyOf = func(owner string) workers.Policy {
+		return map[string]workers.Policy{"acme": {Compilers: workers.CompilersFull}}[owner]
 	}
-	require.Equal(t, workers.CompilersBaseline, c.compilers("acme"))
-	c.Compilers, c.CompilersOf = "", func(string) workers.Compilers { return workers.CompilersBaseline }
-	require.Equal(t, workers.CompilersBaseline, c.compilers("acme"))
+	require.Equal(t, workers.Policy{Compilers: workers.CompilersBaseline}, c.policy("acme"))
+	baseline := workers.Policy{Compilers: workers.CompilersBaseline}
+	c.Compilers, c.PolicyOf = "", func(string) workers.Policy { return baseline }
+	require.Equal(t, baseline, c.policy("acme"))
 
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -269,4 +242,40 @@ func TestProcessHasTheOwnersCompilers(t *testing.T) {
 		}
 		check.Close()
 	}
+}
+
+// The check has V8 compile each module of WebAssembly of the bundle, also those that only a handler would get.
+func TestCheckOfWebAssembly(t *testing.T) {
+	t.Parallel()
+	fine := "\x00asm\x01\x00\x00\x00"
+	// A function of type () -> i32 that gives nothing: only V8 sees that.
+	wrong := "\x00asm\x01\x00\x00\x00\x01\x05\x01\x60\x00\x01\x7f\x03\x02\x01\x00\x0a\x04\x01\x02\x00\x0b"
+	inBoth(t, func(t *testing.T, c *Checks) {
+		for code, failure := range map[string]string{fine: "", wrong: "CompileError"} {
+			check := c.Open((&lines{}).log)
+			sum := sha256.Sum256([]byte(code))
+			w := worker(`export default { task() {} }; const pinwheelImported = 1;`)
+			w.Modules = []*workers.Module{{Hash: hex.EncodeToString(sum[:]), Code: []byte(code)}}
+			has, err := check.Check(t.Context(), w)
+			check.Close()
+			if failure == "" {
+				require.NoError(t, err)
+				require.Equal(t, []events.Kind{events.Task}, has.Kinds)
+			} else {
+				require.ErrorContains(t, err, failure)
+			}
+		}
+		for says, policy := range map[string]workers.Policy{
+			"this owner does not have them (policy: compilers)": {WASM: true, Compilers: workers.CompilersBaseline},
+			"its operator grants it (policy: wasm)":             {},
+		} {
+			c.PolicyOf = func(string) workers.Policy { return policy }
+			check := c.Open((&lines{}).log)
+			w := worker(`export default { task() {} };`)
+			w.Modules = []*workers.Module{{Hash: "x", Code: []byte(fine)}}
+			_, err := check.Check(t.Context(), w)
+			require.ErrorContains(t, err, says)
+			check.Close()
+		}
+	})
 }

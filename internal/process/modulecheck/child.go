@@ -16,35 +16,34 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/confine"
+	"github.com/pinwheel-run/pinwheel/internal/process/spawn"
 	"github.com/pinwheel-run/pinwheel/isolates"
 )
 
 const (
-	// variable makes a process of this binary check a module.
-	variable = "_PINWHEEL_CHECK"
-	confined = "confined" // its value in a process that was started by a thread that was confined
-
 	maxCPU   = 20      // seconds of CPU time of the process, of which V8's start takes less than one
 	maxFiles = 256     // open files of the process
 	maxData  = 2 << 30 // bytes of memory that the process may write to; the module's heap is limited besides
-	niceness = 5       // of the process
 )
 
 // request is what the process reads.
 type request struct {
-	Owner     string         `json:"owner"`
-	Name      string         `json:"name"`
-	Version   string         `json:"version"`
-	Number    int            `json:"number"`
-	Hash      string         `json:"hash"`
-	Spec      workers.Spec   `json:"spec"`
-	Code      string         `json:"code"`
-	File      string         `json:"file"`
-	SourceMap []byte         `json:"sourceMap,omitempty"`
+	Owner     string       `json:"owner"`
+	Name      string       `json:"name"`
+	Version   string       `json:"version"`
+	Number    int          `json:"number"`
+	Hash      string       `json:"hash"`
+	Spec      workers.Spec `json:"spec"`
+	Code      string       `json:"code"`
+	File      string       `json:"file"`
+	SourceMap []byte       `json:"sourceMap,omitempty"`
+
 	Addresses []netip.Prefix `json:"addresses,omitempty"`
 	Hosts     []string       `json:"hosts,omitempty"`
 
 	Compilers workers.Compilers `json:"compilers,omitempty"`
+	WASM      bool              `json:"wasm,omitempty"`
+	Modules   []*workers.Module `json:"modules,omitempty"` // of WebAssembly
 }
 
 // message is one of those that the process writes: lines of the module, and the result as the last one.
@@ -64,13 +63,13 @@ type result struct {
 // BeChild checks a module and ends, if the process was started for that. main calls it first, and so does the TestMain
 // of each package whose tests run this binary as the pinwheel command.
 func BeChild() {
-	if os.Getenv(variable) == "" {
+	if os.Getenv(spawn.CheckVariable) == "" {
 		return
 	}
 	limitSelf()
 	in := bufio.NewReader(os.Stdin)
 	_, _ = in.Peek(1) // who has started this process has done to it what it must: it cannot when the process is hidden
-	if os.Getenv(variable) == confined {
+	if os.Getenv(spawn.CheckVariable) == spawn.Confined {
 		_ = confine.Self() // the supervisor has said what this system refuses
 	}
 	if err := serve(in, os.Stdout); err != nil {
@@ -100,11 +99,12 @@ func serve(in io.Reader, out io.Writer) error {
 	w := &writer{to: json.NewEncoder(out)}
 	answer := result{}
 	checker, err := isolates.OpenChecker(loading{func(l events.LogLine) { w.write(message{Line: &l}) }},
-		isolates.CheckConfig{AllowAddresses: r.Addresses, AllowHosts: r.Hosts, Compilers: r.Compilers})
+		isolates.CheckConfig{AllowAddresses: r.Addresses, AllowHosts: r.Hosts, Compilers: r.Compilers,
+			PolicyOf: func(string) workers.Policy { return workers.Policy{WASM: r.WASM} }})
 	if err == nil {
 		answer.Handlers, err = checker.Check(context.Background(), &workers.Worker{
 			Owner: r.Owner, Name: r.Name, Version: r.Version, Number: r.Number, Hash: r.Hash, Spec: r.Spec, Code: r.Code,
-			File: r.File, SourceMap: r.SourceMap,
+			File: r.File, SourceMap: r.SourceMap, Modules: r.Modules,
 		})
 		answer.Lost = checker.LostThread()
 	}

@@ -3,7 +3,7 @@
 //
 //	control → Checks.Open → Checker → this binary again → isolates.Checker
 //
-// A child of a supervisor starts no process: its Checker has the supervisor do it (Remote → Starter), confined.
+// A child of a supervisor starts no process: its Checker has the supervisor do it (spawn), confined.
 //
 // The process gets one request on its standard input and writes its answer to its standard output. Its environment has
 // nothing but the variable that makes it one, so it has no credentials, and it has no connection to NATS. Where no

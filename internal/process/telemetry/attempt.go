@@ -41,6 +41,25 @@ func (a *attempt) Begin(op lifecycle.Operation) lifecycle.Span {
 	return &operation{span: span, client: kind == trace.SpanKindClient}
 }
 
+// Record implements lifecycle.Trace.
+func (a *attempt) Record(op lifecycle.Operation, was lifecycle.Past) {
+	if a.begun.Add(1) > maxOperations {
+		return
+	}
+	name, kind, attributes := operationSpan(op)
+	ctx := context.WithValue(trace.ContextWithSpan(context.Background(), a.span), idsKey{}, chosen{span: was.ID})
+	_, span := a.tracer.spans.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...),
+		trace.WithTimestamp(was.Began))
+	o := &operation{span: span, client: kind == trace.SpanKindClient}
+	if was.Status != 0 {
+		o.Status(was.Status)
+	}
+	if was.Error != "" {
+		o.failed(was.Error)
+	}
+	span.End(trace.WithTimestamp(was.Ended))
+}
+
 // operation is a span of something that an attempt does. It implements lifecycle.Span.
 type operation struct {
 	span   trace.Span
@@ -64,11 +83,15 @@ func (o *operation) Status(status int) {
 func (o *operation) End(err error) {
 	o.once.Do(func() {
 		if err != nil {
-			o.span.SetAttributes(semconv.ErrorTypeOther)
-			o.span.SetStatus(codes.Error, events.Clip(err.Error(), maxText))
+			o.failed(err.Error())
 		}
 		o.span.End()
 	})
+}
+
+func (o *operation) failed(why string) {
+	o.span.SetAttributes(semconv.ErrorTypeOther)
+	o.span.SetStatus(codes.Error, events.Clip(why, maxText))
 }
 
 // Attributes that no convention has.

@@ -77,6 +77,7 @@ type process struct {
 func (p *process) Settle([]lifecycle.Settlement)      {}
 func (p *process) Room(string, int)                   {}
 func (p *process) CloseContexts(int, *workers.Worker) {}
+func (p *process) Cancel(*lifecycle.Delivery)         {}
 func (p *process) Wake(int) {
 	select {
 	case p.wake <- struct{}{}:

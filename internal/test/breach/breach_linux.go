@@ -2,6 +2,7 @@ package breach
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ type Targets struct {
 	Secret string // a file that the process has no use for
 	Dir    string // a directory that it has no use for
 	Victim int    // a process of the same user, and with the same parent
+	Parent int    // the process that has started it; 0 = the kernel says so
 }
 
 // Variable has Targets as JSON, in the environment of a process that shall try.
@@ -73,7 +75,7 @@ func read(path string) func() error {
 
 // Attempts are all, by name. Each returns nil when it succeeded.
 func (t Targets) Attempts() map[string]func() error {
-	parent := os.Getppid()
+	parent := cmp.Or(t.Parent, os.Getppid())
 	of := func(pid int, file string) string { return fmt.Sprintf("/proc/%d/%s", pid, file) }
 	all := map[string]func() error{
 		"read a file":             read(t.Secret),

@@ -24,6 +24,7 @@ var looks string
 
 // TestConsoleLooks opens every page of a fleet with real content, light, dark and on a phone, and looks for faults.
 func TestConsoleLooks(t *testing.T) {
+	t.Parallel()
 	f := town(t)
 	link, stop := runConsole(t, f)
 	base, tab := "http://"+link.Host, startBrowser(t)
@@ -47,7 +48,15 @@ func TestConsoleLooks(t *testing.T) {
 		{"/dead?match=(", "dead-refused"}, {letter, "letter"}, {letter + "/edit", "edit"},
 		{"/dead/replay?reason=exception&owner=" + longOwner, "replay"}, {"/dead/purge?all=yes", "purge"}, {job, "job"},
 		{event, "event"}, {event + "/1", "event-waits"}, {"/schedules", "schedules"},
+		{"/runs", "runs"}, {"/runs?owner=" + longOwner + "&outcome=failed", "runs-failed"}, {"/runs?text=none", "runs-none"},
+		{"/usage", "usage"}, {"/usage?by=worker", "usage-worker"}, {"/usage?month=2001-01", "usage-none"},
 		{"/schedules?owner=none", "schedules-none"},
+		{"/queue", "queue"}, {"/queue?owner=" + longOwner + "&place=held", "queue-owner"},
+		{"/queue?owner=z", "queue-none"}, {"/queue?owner=acme&older=x", "queue-refused"},
+		{"/queue/event?owner=" + longOwner + "&id=" + url.QueryEscape(longEvent+"/held/1"), "queued"},
+		{"/queue/event?owner=z&worker=mail&id=none", "queued-none"},
+		{"/event?owner=acme&worker=mail&id=ran", "event-ran"},
+		{"/sources", "sources"}, {"/sources?state=paused", "sources-paused"}, {"/sources?owner=z", "sources-none"},
 		{"/owners", "owners"}, {"/owners/" + longOwner, "owner"}, {"/owners/" + longOwner + "/remove", "remove"},
 		{"/isolates", "isolates"}, {"/doctor", "doctor"}, {"/audit", "audit"}, {"/audit?what=kv.rm", "audit-none"},
 		{"/nothing", "nothing"},
@@ -56,6 +65,11 @@ func TestConsoleLooks(t *testing.T) {
 		shows(t, tab, `document.querySelector("main h1") !== null && !document.querySelector("[data-load]")`)
 		look(t, tab, p[1])
 	}
+	does(t, tab, chromedp.Navigate(base+"/runs?outcome=failed"))
+	timeLine := gets(t, tab, chromedp.Evaluate[string](`document.querySelector('tbody a[href^="/event"]').href`))
+	does(t, tab, chromedp.Navigate(timeLine))
+	shows(t, tab, `document.querySelectorAll(".steps h3").length >= 4 && location.hash.startsWith("#run-")`)
+	look(t, tab, "time-line")
 	copies(t, tab, base+letter)
 	pauses(t, tab, base)
 	zones(t, tab, base+letter)

@@ -91,16 +91,28 @@ func screen(t *testing.T, tab context.Context, name string) {
 // uploadsAt bounds what a tab sends, in bytes a second.
 func uploadsAt(rate float64) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, tab, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
+		_, err := cdp.Call(ctx, tab, conditionsByRule, conditions{network.EmulateNetworkConditionsByRuleParams{
 			MatchedNetworkConditions: []*network.Conditions{{DownloadThroughput: -1, UploadThroughput: rate}},
-		})
+		}, false})
 		return chromedp.Void{}, err
 	}
+}
+
+// conditions are those of the network. Chromium 148 wants to know for all rules together whether it is offline, and
+// later releases for each of them.
+type conditions struct {
+	network.EmulateNetworkConditionsByRuleParams
+	Offline bool `json:"offline"`
+}
+
+var conditionsByRule = cdp.Command[conditions, network.EmulateNetworkConditionsByRuleResult]{
+	Method: network.CommandEmulateNetworkConditionsByRule,
 }
 
 const heading = `document.querySelector("h2")?.textContent`
 
 func TestSite(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	dir := filepath.Join(home, "examples", "site")
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../../../examples/site")))

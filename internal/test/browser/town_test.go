@@ -48,7 +48,9 @@ func town(t *testing.T) *fleettest.Fleet {
 	keys := fleettest.Config(t)
 	f := &fleettest.Fleet{Config: keys}
 	require.Zero(t, f.Pinwheel("secrets", "keygen", key).Code)
-	f = fleettest.Start(t, func(c *config.Config) { c.ControlToken, c.SecretsKey = "token-of-the-operators", key })
+	f = fleettest.Start(t, func(c *config.Config) {
+		c.ControlToken, c.SecretsKey, c.Runs = "token-of-the-operators", key, "all"
+	})
 	people(t, f)
 	statements(t, f)
 	failures(t, f)
@@ -56,7 +58,43 @@ func town(t *testing.T) *fleettest.Fleet {
 		runs(t, f, "send", "task", longOwner+"/"+longWorker, "--after", fmt.Sprintf("%dh", 1+30*n), "--no-wait", "--id",
 			fmt.Sprintf("%s/%d", longEvent, n), "--data", longJSON)
 	}
+	waits(t, f)
 	return f
+}
+
+const longStream = "INVOICES-OF-ALL-SUBSIDIARIES-AND-THEIR-MONTHLY-STATEMENTS"
+
+// waits gives a worker sources of each kind and state, and pauses owners whose events wait.
+func waits(t *testing.T, f *fleettest.Fleet) {
+	t.Helper()
+	js, err := jetstream.New(f.NC)
+	require.NoError(t, err)
+	for name, subject := range map[string]string{longStream: "invoices.>", "ORDERS": "orders.>", "GONE": "gone.>"} {
+		_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{subject}})
+		require.NoError(t, err)
+	}
+	_, err = js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "FLAGS"})
+	require.NoError(t, err)
+	for _, owner := range []string{longOwner, "globex"} {
+		runs(t, f, "owners", "set", owner, "--consume", "stream:*,kv:*,subject:sensors.>")
+		build(t, f, owner, "reads-invoices", `export default { task(event) { return 1; } }`, `{"sources": [
+			{"stream": "`+longStream+`", "subjects": ["invoices.monthly.of-a-subsidiary.>", "invoices.yearly.>"], "start": "all"},
+			{"stream": "GONE"}, {"kv": "FLAGS"}, {"subject": "sensors.*.temperature"}]}`)
+	}
+	build(t, f, "globex", "taken", `export default { task() {} }`, `{"sources": [{"stream": "ORDERS", "start": "all"}]}`)
+	for _, name := range []string{longOwner + "/mail", longOwner + "/reads-invoices", "umbrella"} {
+		runs(t, f, "pause", name)
+	}
+	runs(t, f, "send", "task", "acme/mail", "--id", "ran", "--data", `"a"`)
+	runs(t, f, "pause", "acme/mail", "--ticks", "skip")
+	require.NoError(t, js.DeleteStream(t.Context(), "GONE"))
+	runs(t, f, "owners", "set", "globex", "--consume", "stream:"+longStream+",stream:GONE,kv:FLAGS")
+	for n := range 4 {
+		_, err := js.Publish(t.Context(), "invoices.yearly."+strings.Repeat("x", n+1), []byte(longJSON))
+		require.NoError(t, err)
+		runs(t, f, "send", "task", longOwner+"/mail", "--no-wait", "--id", fmt.Sprintf("%s/held/%d", longEvent, n), "--data",
+			longJSON, "--header", "X-Customer=Großhandel"+strings.Repeat(" lang", 40))
+	}
 }
 
 func runs(t *testing.T, f *fleettest.Fleet, args ...string) {
@@ -99,7 +137,8 @@ func statements(t *testing.T, f *fleettest.Fleet) {
 	}
 	for n := range 5 {
 		build(t, f, longOwner, longWorker, fmt.Sprintf(`export default { fetch: () => new Response("%d"), scheduled() {},
-			task(event) { throw new RangeError(event.payload.short ? "no" : %q); } }`, n, longText), manifestOfAll,
+			task(event) { console.log("a statement of", event.payload); console.warn(%q);
+				throw new RangeError(event.payload.short ? "no" : %q); } }`, n, longText, longText), manifestOfAll,
 			"--tag", fmt.Sprintf("9f1c%d5e2", n), "--message", fmt.Sprintf("try %d: %s", n, longText))
 	}
 	runs(t, f, "alias", "set", name, "staging", "3")

@@ -65,7 +65,7 @@ func npmCI(dir string) error {
 	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
 		return err
 	}
-	kept, err := keptPackages(npm)
+	kept, err := keptPackages(npm, "testdata")
 	if err != nil {
 		return err
 	}
@@ -93,11 +93,11 @@ func linkTree(from, to string) error {
 	})
 }
 
-// keptPackages returns a directory of the user's cache with the packages of the lock file. npm writes 35 000 files for
-// them, which takes a fifth of the time of all tests here. So they stay for later runs: those of other lock files until
-// nobody has used them for keptFor. Nobody writes to them.
-func keptPackages(npm string) (string, error) {
-	lock, err := os.ReadFile(filepath.Join("testdata", "package-lock.json"))
+// keptPackages returns a directory of the user's cache with the packages of a directory's lock file. npm writes 35 000
+// files for the largest, which takes a fifth of the time of all tests here. So they stay for later runs: those of other
+// lock files until nobody has used them for keptFor. Nobody writes to them.
+func keptPackages(npm, of string) (string, error) {
+	lock, err := os.ReadFile(filepath.Join(of, "package-lock.json"))
 	if err != nil {
 		return "", err
 	}
@@ -113,7 +113,7 @@ func keptPackages(npm string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := install(npm, dir); err != nil {
+	if err := install(npm, of, dir); err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	if err := os.Rename(dir, kept); err != nil { // another run was first
@@ -144,10 +144,10 @@ func removeUnused(cache string, since time.Time) error {
 	return nil
 }
 
-// install lets npm write the packages of the lock file to dir.
-func install(npm, dir string) error {
+// install lets npm write the packages of a lock file to dir.
+func install(npm, of, dir string) error {
 	for _, name := range []string{"package.json", "package-lock.json"} {
-		text, err := os.ReadFile(filepath.Join("testdata", name))
+		text, err := os.ReadFile(filepath.Join(of, name))
 		if err != nil {
 			return err
 		}
@@ -169,26 +169,31 @@ func install(npm, dir string) error {
 // fails instead if COMPAT_NPM is "required".
 func packages(t testing.TB) string {
 	t.Helper()
+	needed(t, installed())
+	return home
+}
+
+// needed skips the test if what it needs could not be installed, or fails it if COMPAT_NPM is "required".
+func needed(t testing.TB, err error) {
+	t.Helper()
 	need := os.Getenv(needNPM)
 	if need != "" && need != "required" && need != "optional" {
 		t.Fatalf("%s is %q: it is required or optional", needNPM, need)
 	}
-	err := installed()
 	if err == nil {
-		return home
+		return
 	}
 	fmt.Fprintf(os.Stderr, "NOT TESTED: %s: the packages could not be installed: %v\n", t.Name(), err)
 	if need == "required" {
 		t.Fatalf("%s is %q and the packages could not be installed: %v", needNPM, need, err)
 	}
 	t.Skipf("NOT TESTED: the packages could not be installed: %v", err)
-	return ""
 }
 
 // The lock files must not contain the registry where they were made: npm takes the packages from its configured
 // registry.
 func TestLockFilesNameNoRegistry(t *testing.T) {
-	for _, name := range []string{"package-lock.json", "frameworks/package-lock.json"} {
+	for _, name := range []string{"package-lock.json", "frameworks/package-lock.json", "wasm/package-lock.json"} {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)

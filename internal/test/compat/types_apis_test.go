@@ -58,7 +58,8 @@ func usesOfWebAPIs(t *testing.T) []string {
 			if holder == "AsyncLocalStorage" && m[1] == "" {
 				holder += "<unknown>"
 			}
-			if m[1] != "" || strings.ToLower(holder[:1]) == holder[:1] || holder == "AsyncContext" {
+			if m[1] != "" || strings.ToLower(holder[:1]) == holder[:1] ||
+				holder == "AsyncContext" || holder == "WebAssembly" {
 				holder = "typeof " + holder
 			}
 			if line := fmt.Sprintf("type X = (%s)[%s];", holder, member); line != undeclarable {

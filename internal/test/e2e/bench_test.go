@@ -77,11 +77,12 @@ type load struct {
 }
 
 // startLoad starts the process. Its profiles are at admin.
-func startLoad(t testing.TB, owners int, admin string) *load {
+func startLoad(t testing.TB, owners int, admin string, env ...string) *load {
 	srv := natstest.Start(t)
 	h := &testFleet{t: t}
 	h.connect(srv.URL())
-	p := fleettest.Serve(t, srv.URL(), "PINWHEEL_WINDOW=4096", "PINWHEEL_PROFILING=true", "PINWHEEL_ADMIN_ADDR="+admin)
+	p := fleettest.Serve(t, srv.URL(),
+		append(env, "PINWHEEL_WINDOW=4096", "PINWHEEL_PROFILING=true", "PINWHEEL_ADMIN_ADDR="+admin)...)
 	for i := range owners {
 		h.deploy(fmt.Sprintf("owner%d", i), "order", benchWorker)
 	}

@@ -47,7 +47,7 @@ func TestCompilers(t *testing.T) {
 	}
 	const token = "0123456789abcdef"
 	v8.SetFlags("--allow-natives-syntax")
-	h := openFleet(t, func(c *config.Config) { c.Compilers, c.ControlToken = value, token })
+	h := openFleet(t, func(c *config.Config) { c.Compilers, c.ControlToken = value, token }, inProcess)
 	c := control.NewClient(h.nc, events.DefaultPrefix, token)
 	set := func(owner, compilers string) {
 		text, err := json.Marshal(map[string]string{"compilers": compilers})

@@ -284,6 +284,59 @@ func TestRefusedConfinement(t *testing.T) {
 	require.NoError(t, s.Wait())
 }
 
+// Where the system refuses a part of the confinement of cells, a serve that requires it does not start when
+// PINWHEEL_CELL wants cells. Another one says once what is missing: in its log, by a metric and by doctor.
+func TestRefusedConfinementOfCells(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	srv := natstest.Start(t)
+	env := func(processes, cell, mode string) []string {
+		return []string{withoutLandlock + "=1", "PINWHEEL_PROCESSES=" + processes, "PINWHEEL_ADMIN_ADDR=127.0.0.1:0",
+			"PINWHEEL_CELL=" + cell, "PINWHEEL_CELL_CONFINE=" + mode}
+	}
+	said := "PINWHEEL_CELL_CONFINE is require: this system refuses a part of the confinement of cells: files: "
+	for _, processes := range []string{"0", "1"} {
+		p := fleettest.LaunchIn(t, []string{self}, srv.URL(), env(processes, "own", "require")...)
+		require.Error(t, p.Wait())
+		require.Contains(t, p.Log(), said)
+	}
+	pinwheel := func(args ...string) string {
+		out, _ := fleettest.Command([]string{"PINWHEEL_NATS_URL=" + srv.URL()}, args...).CombinedOutput()
+		return string(out)
+	}
+	for _, c := range []struct {
+		mode  string
+		calls int // processes whose cells are confined in that part
+		log   string
+
+		doctor string
+	}{
+		{"on", 2, "cells are confined in part",
+			`warn +cells +the cells of process .* are not confined in all parts: files: `},
+		{"off", 0, "cells are not confined (PINWHEEL_CELL_CONFINE=off)",
+			`warn +cells +the cells of process .* are not confined \(`},
+	} {
+		s := &supervisor{t: t, Process: fleettest.ServeIn(t, []string{self}, srv.URL(), env("2", "own", c.mode)...)}
+		require.Equal(t, 1, strings.Count(s.Log(), c.log), c.mode)
+		require.EqualValues(t, 0, s.Metric("pinwheel_cell_confined", "part", confine.Files), c.mode)
+		require.EqualValues(t, c.calls, s.Metric("pinwheel_cell_confined", "part", confine.SystemCalls), c.mode)
+		require.Regexp(t, c.doctor, pinwheel("doctor"), c.mode)
+		s.Signal(syscall.SIGTERM)
+		require.NoError(t, s.Wait())
+	}
+	// With policies only, the process serves others, and says what waits.
+	s := &supervisor{t: t, Process: fleettest.ServeIn(t, []string{self}, srv.URL(), env("1", "shared", "require")...)}
+	require.NotRegexp(t, ` cells `, pinwheel("doctor"))
+	pinwheel("owners", "set", "acme", "--cell", "own")
+	require.Eventually(t, func() bool {
+		return strings.Contains(pinwheel("doctor"), "starts no cell, because its system refuses a part of the confinement:")
+	}, patience, tick)
+	require.Equal(t, 1, strings.Count(s.Log(), "no cell starts, because this system refuses a part of the confinement"))
+	s.Signal(syscall.SIGTERM)
+	require.NoError(t, s.Wait())
+}
+
 // A confined process reads files that others replace: a certificate in Kubernetes's way, by links, and the context for
 // NATS.
 func TestConfinedProcessesReadReplacedFiles(t *testing.T) {

@@ -98,7 +98,7 @@ func TestPoolsOfAllProcesses(t *testing.T) {
 	var want, have map[string]any
 	require.NoError(t, json.Unmarshal(text, &want))
 	require.NoError(t, json.Unmarshal(again, &have))
-	for _, own := range []string{"id", "node", "processes"} {
+	for _, own := range []string{"id", "node", "processes", "cellAccount"} {
 		require.Contains(t, have, own)
 		delete(have, own)
 	}

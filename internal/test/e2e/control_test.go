@@ -101,11 +101,11 @@ func TestControlIsGuarded(t *testing.T) {
 		guarded++
 		require.Contains(t, failure, "403 "+name+" is off: this fleet has no PINWHEEL_CONTROL_TOKEN, nor PINWHEEL_CONTROL=permissions; open are pool, flow, stats, settings, storage, workers.list, workers.find, workers.flow")
 	}
-	require.Equal(t, []int{21, 41}, []int{open, guarded})
+	require.Equal(t, []int{23, 56}, []int{open, guarded})
 
 	h = openFleet(t, withToken)
 	_, failure := h.control("dead.list", "", "Authorization", "")
-	require.Equal(t, "401 dead.list needs the header Authorization: Bearer TOKEN; open are pool, flow, stats, settings, storage, workers.list, workers.find, workers.flow, workers.versions, workers.active, versions.list, versions.outcomes, deployments.list, owners.list, owners.find, owners.get, secrets.keys, secrets.list, tail, schedules.list, schedules.next", failure)
+	require.Equal(t, "401 dead.list needs the header Authorization: Bearer TOKEN; open are pool, flow, stats, settings, storage, workers.list, workers.find, workers.flow, workers.versions, workers.active, versions.list, versions.outcomes, deployments.list, owners.list, owners.find, owners.get, secrets.keys, secrets.list, tail, schedules.list, schedules.next, paused.list, paused.active", failure)
 	for _, wrong := range []string{"Bearer x", "Bearer ", controlToken, "bearer " + controlToken,
 		"Bearer " + controlToken + "x", "Basic x"} {
 		_, failure = h.control("dead.list", "", "Authorization", wrong)
@@ -171,7 +171,7 @@ func TestControlRequestsThatAreWrong(t *testing.T) {
 		{"dead.replays", `{"state":"x"}`, `400 state "x": it is one of`},
 		{"dead.replays", `{"worker":"a/b","owner":"c"}`, `400 worker "a/b" is of owner a, and not of c`},
 		{"dead.replays", `{"limit":10001}`, "400 limit is 10001"},
-		{"dead.job", `{"job":"x"}`, `400 job "x": it is what dead.replay and dead.purge answer as job`},
+		{"dead.job", `{"job":"x"}`, `400 job "x": it is what dead.replay, dead.purge and events.purge answer as job`},
 		{"dead.job", `{"job":"a.>.1"}`, `400 job`},
 		{"dead.cancel", `{"job":"nobody.1"}`, "404 job nobody.1: its process has ended"},
 		{"dead.job", `{"job":"` + h.id() + `.7"}`, "404 job"},

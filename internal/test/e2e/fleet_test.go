@@ -94,6 +94,10 @@ func testConfig(t testing.TB) config.Config {
 	return cfg
 }
 
+// inProcess has JavaScript of all owners run in the process of the fleet, and not in cells: a test with it is about the
+// threads of that process, or about what only holds there.
+func inProcess(c *config.Config) { c.Cell = "shared" }
+
 func openFleet(t testing.TB, change ...func(*config.Config)) *testFleet {
 	t.Helper()
 	cfg := testConfig(t)
@@ -150,7 +154,8 @@ func (h *testFleet) deploy(owner, name, code string, manifest ...string) *worker
 	for _, m := range manifest {
 		require.NoError(h.t, os.WriteFile(filepath.Join(dir, name+".pinwheel.json"), []byte(m), 0o600))
 	}
-	store, err := deploy.Open(context.Background(), h.js, deploy.Config{})
+	trusts := func(context.Context, *workers.Worker) error { return nil } // the processes check sources again
+	store, err := deploy.Open(context.Background(), h.js, deploy.Config{CheckSources: trusts})
 	require.NoError(h.t, err)
 	d, err := store.Deploy(context.Background(), deploy.Request{Owner: owner, Path: path, Policy: h.policy}, h.check)
 	require.NoError(h.t, err)

@@ -57,7 +57,7 @@ func openSite(t *testing.T) *site {
 	}
 	s.supervisor = supervise(t, confine, "TMPDIR="+s.dir, "PINWHEEL_PROCESSES=1", "PINWHEEL_THREADS=2",
 		"PINWHEEL_HTTP_ADDR=127.0.0.1:0", "PINWHEEL_HTTP_DOMAIN=w.test", "PINWHEEL_HTTP_LOG=false", "PINWHEEL_NATS_PORT=-1",
-		"PINWHEEL_DATA="+natstest.StoreDir(t))
+		"PINWHEEL_DATA="+natstest.StoreDir(t), "PINWHEEL_CELL=shared") // cells die in place of processes
 	h := &testFleet{t: t}
 	h.connect(s.URL)
 	_, err := h.nc.Subscribe("pinwheel.logs.>", func(m *nats.Msg) {

@@ -20,7 +20,7 @@ func TestProcessThatLostItsThreadsIsReplacedUnnoticed(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
 	s := supervise(t, "PINWHEEL_NATS_URL="+srv.URL(), "PINWHEEL_PROCESSES=1", "PINWHEEL_THREADS=2",
-		"PINWHEEL_BACKGROUND_THREADS=0",
+		"PINWHEEL_BACKGROUND_THREADS=0", "PINWHEEL_CELL=shared",
 		"PINWHEEL_ACK_WAIT=30s") // a call is refused when it is not stored within a third of this, at most 5 s
 	h := &testFleet{t: t}
 	h.connect(srv.URL())

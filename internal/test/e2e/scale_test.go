@@ -44,8 +44,8 @@ const (
 
 // scaleAnswer is the answer of GET /scale.
 type scaleAnswer struct {
-	Wanted, Waiting, Limited, Processes int
-	OldestSeconds, Busy                 float64
+	Wanted, Waiting, Paused, Limited, Processes int
+	OldestSeconds, Busy                         float64
 }
 
 func newScaled(t *testing.T, gate func(), env ...string) *scaled {

@@ -84,3 +84,36 @@ func TestManyWhoAskForTheScaleShareOneAnswer(t *testing.T) {
 	require.NoError(t, s.nc.Flush())
 	require.LessOrEqual(t, len(asked), 1+int(time.Since(began)/time.Second), fmt.Sprint(len(asked), " questions"))
 }
+
+// What waits until it is resumed wants no processes, however much it is. When it is resumed, it does.
+func TestPausedEventsWantNoProcesses(t *testing.T) {
+	t.Parallel()
+	open := make(chan struct{})
+	s := newScaled(t, func() { <-open })
+	t.Cleanup(func() { close(open) })
+	s.deploy("acme", "one", s.source, `{"limits": {"cpuMs": 60000, "wallMs": 900000}}`)
+	s.deploy("bound", "w", s.source, `{"limits": {"cpuMs": 60000, "wallMs": 900000}}`)
+	policies, err := deploy.OpenPolicies(t.Context(), s.js, deploy.Config{})
+	require.NoError(t, err)
+	pause := func(owner string, paused map[string]workers.Pause) {
+		_, err := policies.Set(t.Context(), owner, func(p *workers.Policy) { p.Paused = paused })
+		require.NoError(t, err)
+	}
+	since := workers.Pause{Since: time.Now()}
+	pause("acme", map[string]workers.Pause{"one": since})
+	pause("bound", map[string]workers.Pause{workers.EveryWorker: since})
+	const many = 6 * perProcess
+	for range many {
+		require.NoError(t, s.publishTo("acme", "one"))
+		require.NoError(t, s.publishTo("bound", "w"))
+	}
+	s.await("all is paused", func(now scaleAnswer) bool {
+		return now.Paused == 2*many && now.Waiting == 0 && now.Wanted <= fewest && now.OldestSeconds == 0
+	})
+	for range 4 * perProcess {
+		require.NoError(t, s.publishTo("acme", "w"))
+	}
+	s.await("others wait", func(now scaleAnswer) bool { return now.Paused == 2*many && now.Waiting > 0 })
+	pause("bound", nil)
+	s.await("one is resumed", func(now scaleAnswer) bool { return now.Paused == many && now.Waiting > many })
+}

@@ -20,8 +20,8 @@ import (
 
 func TestEveryProcessAnswersOnSRV(t *testing.T) {
 	t.Parallel()
-	first := openFleet(t)
-	second := openFleet(t, func(c *config.Config) { c.NatsURL = first.fleet.URL() })
+	first := openFleet(t, inProcess)
+	second := openFleet(t, inProcess, func(c *config.Config) { c.NatsURL = first.fleet.URL() })
 	second.deploy("acme", "ok", `export default { fetch: () => new Response("ok") }`)
 	for range 3 {
 		second.reply(second.send(events.Fetch, "acme/ok", ""))
@@ -84,7 +84,7 @@ func TestProfilesOnlyWhenAskedFor(t *testing.T) {
 
 func TestAdminPool(t *testing.T) {
 	t.Parallel()
-	h := openFleet(t, func(c *config.Config) { c.Threads, c.MaxIsolates = 2, 10 })
+	h := openFleet(t, func(c *config.Config) { c.Threads, c.MaxIsolates = 2, 10 }, inProcess)
 	a, err := admin.Open("127.0.0.1:0", h.fleet, false)
 	require.NoError(t, err)
 	go func() { _ = a.Run(t.Context()) }()

@@ -157,7 +157,7 @@ func TestWorkerThatIsAServiceOnly(t *testing.T) {
 // When a caller ends without waiting, the signal of what it called fires, and the called worker goes on.
 func TestCallerThatDoesNotWait(t *testing.T) {
 	t.Parallel()
-	h := openFleet(t)
+	h := openFleet(t, inProcess) // from a cell, a call may come after the end of its run, and does not begin
 	const kv = `{"kv": {"KV": "space"}, "limits": {"cpuMs": 60000, "wallMs": 600000}}`
 	h.deploy("acme", "called", `export default { fetch(request, env, ctx) {
 		setTimeout(() => {}, 60000); // a run that waits for nothing of its own ends

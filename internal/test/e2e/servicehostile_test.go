@@ -161,7 +161,7 @@ func TestServiceWithConcurrencyCallsItself(t *testing.T) {
 // What a caller has given to a call is charged as long as the called event has it, also when the caller has gone.
 func TestCallsThatNobodyWaitsForAreCharged(t *testing.T) {
 	t.Parallel()
-	h := openFleet(t)
+	h := openFleet(t, inProcess) // a cell bounds such bytes by what all its calls may have
 	h.deploy("acme", "called", `import { WorkerEntrypoint } from "cloudflare:workers";
 export default class extends WorkerEntrypoint {
 	async keep(b) { while (await this.env.KV.get("go") === null) await new Promise((done) => setTimeout(done, 5)); }

@@ -17,7 +17,7 @@ var parkedEvents = regexp.MustCompile(`\npinwheel_dispatch_parked_total (\S+)`)
 func TestStarvedProcessParksNothing(t *testing.T) {
 	t.Parallel()
 	admin := freeAddr(t)
-	l := startLoad(t, 1, admin)
+	l := startLoad(t, 1, admin, "PINWHEEL_CELL=shared")
 	l.publish(2000)
 	l.receive(2000)
 	pauseLanes(t, l.js, time.Now().Add(time.Hour))

@@ -157,7 +157,7 @@ func (s *supervisor) checkEnd() {
 func TestSupervisorHoldsNATSAndMergesStats(t *testing.T) {
 	t.Parallel()
 	s := supervise(t, "PINWHEEL_NATS_URL=", "PINWHEEL_NATS_PORT=-1", "PINWHEEL_DATA="+natstest.StoreDir(t),
-		"PINWHEEL_MAX_BYTES=64MiB", "PINWHEEL_THREADS=2", "PINWHEEL_MAX_ISOLATES=10")
+		"PINWHEEL_MAX_BYTES=64MiB", "PINWHEEL_THREADS=2", "PINWHEEL_MAX_ISOLATES=10", "PINWHEEL_CELL=shared")
 	h := &testFleet{t: t}
 	h.connect(s.URL)
 	h.deploy("acme", "pid", `export default { fetch: () => new Promise(done => setTimeout(() => done(new Response("ok")), 50)) }`)

@@ -146,7 +146,7 @@ func TestTailsThatAreWrong(t *testing.T) {
 		{`{"owner":"a"}`, "400 id"},
 		{`{"id":"` + tailID + `","owner":"a","grep":"("}`, "400 grep"},
 		{`{"id":"` + tailID + `","owner":"a","status":["x"]}`, "400 status"},
-		{`{"id":"` + tailID + `","owner":"a","lvl":"x"}`, `400 unknown field "lvl": a request may have owner, id, worker, only, level, version, status, grep, sample, end`},
+		{`{"id":"` + tailID + `","owner":"a","lvl":"x"}`, `400 unknown field "lvl": a request may have owner, id, worker, only, level, version, eventId, status, grep, sample, end`},
 	} {
 		m := h.tail(1, c[0])[0]
 		require.Contains(t, m.Header.Get(micro.ErrorCodeHeader)+" "+m.Header.Get(micro.ErrorHeader), c[1])

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
+	"github.com/pinwheel-run/pinwheel/internal/process/cells/cell"
 	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
 )
@@ -35,6 +36,7 @@ const (
 // does not return. Call it first in TestMain.
 func BeChild() {
 	natstest.BeServer()
+	cell.BeChild()
 	modulecheck.BeChild()
 	if os.Getenv(asPinwheel) != "" {
 		hearBreach()

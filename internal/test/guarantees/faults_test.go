@@ -97,19 +97,21 @@ func (b *breaker) killAll(kind string, _ int, long time.Duration) {
 // again starts a process that has ended.
 func (b *breaker) again(who int) {
 	p := b.fleet[who]
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(startPatience); time.Now().Before(deadline); {
 		p.start()
 		select {
 		case <-p.ready:
 			return
 		case <-p.ended: // NATS was unreachable
 			b.count("starts that failed because NATS was away")
+			b.t.Logf("%s did not start: %s", p.name, p.last)
 			pause(100 * time.Millisecond)
-		case <-time.After(patience):
+		case <-time.After(startPatience):
 			b.t.Errorf("%s does not get ready", p.name)
 			return
 		}
 	}
+	b.t.Errorf("%s has not started within %s", p.name, startPatience)
 }
 
 func (b *breaker) drain(kind string, who int, long time.Duration) {

@@ -32,6 +32,9 @@ const (
 	subjects = events.Subjects(events.DefaultPrefix)
 	ackWait  = 2 * time.Second
 	patience = 60 * time.Second
+	// startPatience is how long a process may take to get ready. It waits a minute for NATS before it gives up, and is
+	// started again.
+	startPatience = 3 * time.Minute
 	// rough is the owner whose handlers are killed for exceeding limits. Its other events may suffer, but not those of
 	// other owners.
 	rough = "rough"
@@ -68,8 +71,8 @@ func (h *testFleet) count(what string) {
 
 // openFleet starts the servers and n processes, whose clocks may be wrong, and deploys the workers. With overtake,
 // which is chosen at random, events overtake even the shortest backlogs, including backlog events that are about to be
-// delivered. Those may then run twice.
-func openFleet(t testing.TB, n, servers int, random *rand.Rand) *testFleet {
+// delivered. Those may then run twice. env is that of the processes beside the rest.
+func openFleet(t testing.TB, n, servers int, random *rand.Rand, env ...string) *testFleet {
 	t.Helper()
 	syncAlways, overtake := random.IntN(4) == 0, random.IntN(3) == 0
 	h := &testFleet{
@@ -101,17 +104,18 @@ func openFleet(t testing.TB, n, servers int, random *rand.Rand) *testFleet {
 	for i := range n {
 		name, fast := fmt.Sprintf("fleet-%d", i), randomClock(random)
 		t.Logf("the clock of %s is %d seconds fast", name, fast)
-		h.fleet = append(h.fleet, newProcess(t, h.dir, name, []string{"serve"}, asPinwheel+"=1", "PINWHEEL_PROCESSES=0",
+		h.fleet = append(h.fleet, newProcess(t, h.dir, name, []string{"serve"}, append(env[:len(env):len(env)],
+			asPinwheel+"=1", "PINWHEEL_PROCESSES=0",
 			ownClock+"="+setClock(t, h.dir, name, fast),
 			"PINWHEEL_NATS_URL="+urls[i], fmt.Sprintf("PINWHEEL_REPLICAS=%d", servers), "PINWHEEL_ADMIN_ADDR=",
 			"PINWHEEL_LOG_FORMAT=json", "PINWHEEL_ACK_WAIT="+ackWait.String(),
 			"PINWHEEL_DRAIN_TIMEOUT=3s", "PINWHEEL_THREADS=2", "PINWHEEL_SLOTS=16", "PINWHEEL_WINDOW=64",
 			"PINWHEEL_OWNER_MAX_QUEUED=12", "PINWHEEL_MAX_BYTES=1MiB",
-			fmt.Sprintf("PINWHEEL_OVERTAKE=%d", backlog), "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1"))
+			fmt.Sprintf("PINWHEEL_OVERTAKE=%d", backlog), "PINWHEEL_ALLOW_PRIVATE_ADDRESSES=127.0.0.1")...))
 		h.fleet[i].start()
 	}
 	for _, p := range h.fleet {
-		within(t, p.name, patience, p.ready)
+		within(t, p.name, startPatience, p.ready)
 	}
 	h.cfg, err = config.Load()
 	require.NoError(t, err)

@@ -26,14 +26,23 @@ const recovery = 2 * time.Minute
 
 // TestGuarantees injects all kinds of faults into a fleet while random events arrive. At the end each acknowledged
 // event has ended once, in an allowed way.
-func TestGuarantees(t *testing.T) {
+func TestGuarantees(t *testing.T) { hold(t, false) }
+
+// TestGuaranteesInCells is TestGuarantees with a cell for each owner, and a killer of cells beside the other faults.
+func TestGuaranteesInCells(t *testing.T) { hold(t, true) }
+
+func hold(t *testing.T, cells bool) {
 	seed := *seedFlag
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	h := openFleet(repeatFailures(t, seed), 3, *servers, random)
+	var env []string
+	if cells {
+		env = []string{"PINWHEEL_CELL=own"}
+	}
+	h := openFleet(repeatFailures(t, seed), 3, *servers, random, env...)
 	b := &breaker{testFleet: h, random: random, busy: make([]sync.Mutex, len(h.fleet))}
 	b.faults = b.ofOneServer()
 	if h.cluster != nil {
@@ -48,10 +57,16 @@ func TestGuarantees(t *testing.T) {
 	var watch sync.WaitGroup
 	watch.Go(func() { h.watchForStarvation(watching) })
 	pause(4 * time.Second) // without faults, so that exact results can be checked
+	killing, stopKilling := context.WithCancel(t.Context())
+	defer stopKilling()
+	if cells {
+		b.running.Go(func() { b.killCells(killing, rand.New(rand.NewPCG(seed, 2))) })
+	}
 	for end := time.Now().Add(*forFlag); time.Now().Before(end); {
 		b.breakSomething()
 		pause(time.Duration(200+random.IntN(2500)) * time.Millisecond)
 	}
+	stopKilling()
 	b.mendAll()
 	mended := time.Now()
 	close(stop)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/internal/operate/cli"
+	"github.com/pinwheel-run/pinwheel/internal/process/cells/cell"
 	"github.com/pinwheel-run/pinwheel/internal/process/modulecheck"
 	"github.com/pinwheel-run/pinwheel/internal/process/natsd"
 	"github.com/pinwheel-run/pinwheel/internal/test/natstest"
@@ -36,6 +37,7 @@ const (
 
 func TestMain(m *testing.M) {
 	natstest.BeServer()
+	cell.BeChild()
 	modulecheck.BeChild()
 	var clock error
 	if path := os.Getenv(ownClock); path != "" {
@@ -89,6 +91,7 @@ type process struct {
 	ready chan struct{} // closed when the process reports it
 	ended chan struct{} // closed when it has ended
 	err   error         // error of its end
+	last  string        // its last line
 }
 
 func (p *process) start() {
@@ -112,6 +115,9 @@ func (p *process) start() {
 		for lines := bufio.NewReader(out); ; {
 			line, err := lines.ReadString('\n')
 			_, _ = io.WriteString(file, line)
+			if text := strings.TrimSpace(line); text != "" {
+				p.last = text
+			}
 			if !up && strings.Contains(line, "ready") {
 				up = true
 				close(ready)

@@ -231,10 +231,10 @@ func (f *fleet) fill(worker string, h nats.Header) (harm string) {
 	f.t.Helper()
 	js, err := jetstream.New(f.as("acme"))
 	require.NoError(f.t, err)
-	for i, n := range []int{220, 20, 20, 20} {
+	for i, n := range []int{260, 20, 20, 20} {
 		f.flood(js, "acme", worker, h, n)
 		until(f.t, "acme's events have ended, or nothing ends any more", func() bool {
-			return f.storage(events.StreamEvents) < 1<<20 || f.used() >= 150<<20
+			return f.storage(events.StreamEvents) < 1<<20 || f.used() >= 182<<20
 		})
 		f.looked()
 		harm = tryCall(f.t, f.as("beta"), "beta", "echo") + tryDeploy(f, fmt.Sprint("new", i)) + f.unready()
@@ -255,7 +255,7 @@ func (f *fleet) flood(js jetstream.JetStream, owner, worker string, h nats.Heade
 		for try := time.Now(); n > 0 && time.Since(try) < 30*time.Second; {
 			if _, err := js.PublishMsg(f.t.Context(), m); err == nil {
 				n--
-			} else if f.used() >= 150<<20 {
+			} else if f.used() >= 182<<20 {
 				break
 			} else {
 				<-time.After(10 * time.Millisecond)

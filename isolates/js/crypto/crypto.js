@@ -64,4 +64,5 @@ defineInterface(Crypto, "Crypto");
 host.lazy(Crypto.prototype, "DigestStream", true); // of crypto/digest_stream.js
 
 const crypto = new Crypto(TOKEN);
+internal.webcrypto = crypto;
 defineAttribute("crypto", () => crypto);

@@ -50,6 +50,7 @@ class Message {
   #first; // of its headers
   #end;
   #headers = null;
+  #source = { __proto__: null, source: undefined };
   id;
   timestamp;
   body;
@@ -68,6 +69,10 @@ class Message {
   get headers() {
     if (!(#batch in this)) throw illegalInvocation("Message");
     return (this.#headers ??= internal.newHeaders(listFrom(slice(this.#batch.headers, this.#first, this.#end)), true));
+  }
+  get source() {
+    if (!(#batch in this)) throw illegalInvocation("Message");
+    return internal.sourceOf(this.#source, this.#batch.headers, this.#first, this.#end);
   }
   ack() {
     if (!(#batch in this)) throw illegalInvocation("Message");

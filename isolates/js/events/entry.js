@@ -4,10 +4,11 @@
 
 const { ReflectDeleteProperty, TypeError, globalThis } = primordials;
 const { defineAttribute, describe, entryOps, sendOps } = internal;
-const { send } = host;
+const { lazy, send } = host;
 const {
-  ABORT, BATCH, BUILTIN, CALLED, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, GATHERED, HANDLED, HOOK, METHOD_EVENT, MODULE, PART, PIPED, QUEUED, REDIRECT, RESPONSE,
-  SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT, TIMERS, UNHANDLED, UPLOAD_WANTED, WHOLE, WORKED,
+  ABORT, BATCH, BUILTIN, CALLED, CANCEL, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, GATHERED, HANDLED, HOOK, METHOD_EVENT, MODULE, PART, PIPED, QUEUED, REDIRECT, RESPONSE,
+  SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT,
+  TCP_CLOSED, TCP_DATA, TCP_OPENED, TCP_SENT, TIMERS, UNHANDLED, UPLOAD_WANTED, WHOLE, WORKED,
 } = entryOps;
 
 // describeFailure tells Go what a module threw during its evaluation. There is no event, so the id is 0.
@@ -25,18 +26,30 @@ function loaded(namespace) {
   }
 }
 
-// prepare is the first call into a context. None of our limits bounds shared memory or WebAssembly. V8 adds them to a
-// context that it makes from a snapshot, so they cannot be removed earlier.
+// prepare is the first call into a context. None of our limits bounds shared memory. V8 adds it, and WebAssembly, to a
+// context that it makes from a snapshot, so it cannot be removed earlier. Of WebAssembly wasm/webassembly.js replaces
+// what compiles.
 function prepare(texts, json, bindings, concurrent, checked, binaryType) {
   primordials.takeLate();
   internal.startFeatures();
   ReflectDeleteProperty(globalThis, "SharedArrayBuffer");
   ReflectDeleteProperty(globalThis, "Atomics");
   ReflectDeleteProperty(globalThis, "WebAssembly");
+  lazy(globalThis, "WebAssembly", false);
   internal.buildEnv(texts, json, bindings);
   internal.settings.binaryType = binaryType;
   if (concurrent) internal.runConcurrently();
   if (checked) internal.checkModule();
+}
+
+// exportsOf lists the names and values of a module of the runtime. v8x/module.cc has these modules.
+function exportsOf(module) {
+  switch (module) {
+    case 0: return internal.builtinExports();
+    case 1: return internal.nodeExports();
+    case 2: return internal.socketsExports();
+    default: return internal.wasmExports();
+  }
 }
 
 host.entry((op, a, b, c, d, e, f, g, h) => {
@@ -69,14 +82,19 @@ function act(op, a, b, c, d, e, f, g, h) {
     case SOCKET_MESSAGE: return internal.socketMessage(a, b, c);
     case SOCKET_SENT: return internal.socketSent(a, b, c);
     case SOCKET_CLOSED: return internal.socketClosed(a, b, c, d, e);
+    case TCP_OPENED: return internal.tcpOpened(a, b, c);
+    case TCP_DATA: return internal.tcpData(a, b);
+    case TCP_SENT: return internal.tcpSent(a, b, c);
+    case TCP_CLOSED: return internal.tcpClosed(a, b, c);
     case ENV: return prepare(a, b, c, d, e, f);
-    case BUILTIN: return a === 0 ? internal.builtinExports() : internal.nodeExports();
+    case BUILTIN: return exportsOf(a);
     case MODULE: return loaded(a);
     case UNHANDLED: return internal.unhandled(a, b);
     case HANDLED: return internal.handledLate(a);
     case DESCRIBE: return describeFailure(a);
     case CREDIT: return internal.grantCredit(a, b);
     case ABORT: return internal.abortRun(a, b);
+    case CANCEL: return internal.cancelRun(a, b);
     case PIPED: return internal.piped(a);
     case GATHERED: return internal.gathered(a, b, c);
     case PART: return internal.takePart(a, b, c);

@@ -303,6 +303,17 @@ internal.abortRun = (id, why) => {
   });
 };
 
+// cancelRun handles the cancellation of the event: Go ends the run soon.
+internal.cancelRun = (id, why) => {
+  const run = internal.runById(id);
+  if (run === undefined) return;
+  internal.startIn(run, () => {
+    run.cancelled = new DOMException(why, "AbortError");
+    if (run.signal !== null) internal.signalAbort(run.signal, run.cancelled);
+    if (run.request !== null) internal.signalAbort(internal.requestSignal(internal.requestState(run.request)), run.cancelled);
+  });
+};
+
 // answerTask sends the result of a task or schedule as JSON.
 function answerTask(run, value) {
   if (run.answered || run.over) return;
@@ -452,8 +463,8 @@ function answerOther(run, request) {
 internal.startFetch = (id, method, url, headers, body, credit, length, service) => {
   internal.startIn(internal.begin(id, handlerBits.fetch), (run) => {
     const request = internal.newEventRequest(method, url, headers, body);
+    run.request = request;
     if (credit !== undefined) {
-      run.request = request;
       run.credit = credit;
       if (length !== null) pullParts(run, request, length);
     }

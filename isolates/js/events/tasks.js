@@ -3,8 +3,8 @@
 "use strict";
 
 const {
-  JSONParse, NumberIsFinite, ObjectDefineProperty, PromiseReject, PromiseResolve, StringPrototypeIncludes, StringPrototypeToLowerCase,
-  TypeError, Uint8Array, sealedProto,
+  Date, JSONParse, NumberIsFinite, ObjectDefineProperty, PromiseReject, PromiseResolve, StringPrototypeIncludes,
+  StringPrototypeToLowerCase, TypeError, Uint8Array, sealedProto,
 } = primordials;
 const { TOKEN, copyMembers, defineInterface, illegalConstructor, illegalInvocation, isObject, listFrom, sendOps, toDictionary } = internal;
 const { decode, encode, send } = host;
@@ -21,6 +21,7 @@ class TaskData {
   scheduledTime;
   cron;
   parsed = false;
+  source = undefined;
   payload = undefined;
   constructor(run, type, id, attempt, headers, body, scheduledTime, cron) {
     this.run = run;
@@ -38,6 +39,15 @@ internal.TaskData = TaskData;
 
 function headersOf(data) {
   return (data.headers ??= internal.newHeaders(listFrom(data.rawHeaders), true));
+}
+
+// signalOf returns the signal of a run, which fires when somebody cancels its event.
+function signalOf(run) {
+  if (run.signal === null) {
+    run.signal = internal.newSignal();
+    if (run.cancelled !== null) internal.signalAbort(run.signal, run.cancelled);
+  }
+  return run.signal;
 }
 
 function contentType(data) {
@@ -79,6 +89,29 @@ function payloadOf(data) {
   return data.payload;
 }
 
+// sourceOf returns what the fleet wrote in the headers from first to end about the source of an event; null = it has
+// none. Others cannot write such headers, in any case of letters. It keeps the value in data.
+internal.sourceOf = (data, flat, first, end) => {
+  if (data.source !== undefined) return data.source;
+  let stream, subject, sequence, time, key, operation;
+  for (let i = first; i + 1 < end; i += 2) {
+    switch (flat[i]) {
+      case "Source-Stream": stream = flat[i + 1]; break;
+      case "Source-Subject": subject = flat[i + 1]; break;
+      case "Source-Sequence": sequence = +flat[i + 1]; break;
+      case "Source-Time": time = new Date(flat[i + 1]); break;
+      case "Source-Key": key = flat[i + 1]; break;
+      case "Source-Operation": operation = flat[i + 1]; break;
+    }
+  }
+  // Literals: to define one property after the other takes several microseconds.
+  if (key !== undefined) data.source = { stream, subject, sequence, time, key, operation };
+  else if (operation !== undefined) data.source = { stream, subject, sequence, time, operation };
+  else if (stream !== undefined) data.source = { stream, subject, sequence, time };
+  else data.source = subject === undefined ? null : { subject, time };
+  return data.source;
+};
+
 internal.delayOf = delayOf;
 function delayOf(options) {
   const init = toDictionary(options, "retry: the options");
@@ -103,7 +136,9 @@ function defineTaskMembers(Class, dataOf, times) {
     get attempt() { return dataOf(this).attempt; },
     get replays() { return dataOf(this).replays; },
     get headers() { return headersOf(dataOf(this)); },
+    get source() { return internal.sourceOf(dataOf(this), dataOf(this).rawHeaders, 0, dataOf(this).rawHeaders?.length ?? 0); },
     get payload() { return payloadOf(dataOf(this)); },
+    get signal() { return signalOf(dataOf(this).run); },
     text() { return promised(this, textOf); },
     json() { return promised(this, (data) => JSONParse(textOf(data))); },
     bytes() { return promised(this, bytesOf); },

@@ -205,5 +205,5 @@ function defineBody(Class, stateOf) {
 }
 
 primordials.ObjectAssign(internal, {
-  bodyStream, cloneBody, consume, defineBody, extractBody, toBody, isBodyUnusable: isUnusable, isBodyUsed: isUsed, sourceBytes, isEmptySource, stripBOM,
+  bodyBuffer: (state) => consume(state, BUFFER), bodyStream, cloneBody, consume, defineBody, extractBody, toBody, isBodyUnusable: isUnusable, isBodyUsed: isUsed, sourceBytes, isEmptySource, stripBOM,
 });

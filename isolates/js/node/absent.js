@@ -8,22 +8,21 @@ const {
 } = primordials;
 const { coded, put } = internal.node;
 
-const noSockets = "use fetch() or WebSocket; a worker opens no other connections yet";
+const noSockets = "use node:net or fetch(); a worker has no datagrams";
 const noFiles = "a worker has no files: import .json, .txt, .html, .md, .csv and .sql files, which are put into the bundle";
 const noThreads = "use env.QUEUE.send(), which has another event run";
 const noProcess = "a worker has no process of its own";
 
 const instead = {
   __proto__: null,
-  child_process: noProcess, cluster: noProcess, crypto: "use crypto.subtle, or an npm package in JavaScript",
+  child_process: noProcess, cluster: noProcess,
   dgram: noSockets, dns: "use a resolver by HTTPS, with fetch()", domain: "use AsyncLocalStorage", fs: noFiles,
   http: "use fetch(), and a fetch handler as the server", http2: "use fetch()", https: "use fetch()",
-  inspector: "write to the console", net: noSockets, readline: "a worker has no terminal",
+  inspector: "write to the console", readline: "a worker has no terminal",
   repl: "a worker has no terminal", sqlite: "use a database with an HTTP API, with fetch()", sea: noProcess,
-  test: "run tests outside the worker", tls: noSockets, trace_events: "write to the console",
+  test: "run tests outside the worker", trace_events: "write to the console",
   tty: "a worker has no terminal", v8: "use structuredClone()", vm: "a worker runs only the code of its bundle",
-  wasi: "a worker has no WebAssembly yet", worker_threads: noThreads,
-  zlib: "use CompressionStream and DecompressionStream",
+  wasi: "a worker has no files and no processes for it", worker_threads: noThreads,
 };
 
 // What some of these modules have all the same: constants by which packages find out where they run, and what the web
@@ -31,14 +30,6 @@ const instead = {
 const have = {
   __proto__: null,
   cluster: () => ({ isMaster: true, isPrimary: true, isWorker: false }),
-  crypto: () => {
-    const { crypto } = internal;
-    return {
-      webcrypto: crypto, subtle: crypto.subtle,
-      getRandomValues(array) { return crypto.getRandomValues(array); },
-      randomUUID() { return internal.randomUUID(); },
-    };
-  },
   tty: () => ({ isatty() { return false; } }),
   worker_threads: () => ({ isMainThread: true, parentPort: null, resourceLimits: {}, threadId: 0, workerData: null }),
 };
@@ -90,9 +81,9 @@ const absent = (module) => {
 
 // The names of these modules, for who asks whether there is one.
 const names = [
-  "child_process", "cluster", "constants", "crypto", "dgram", "dns", "dns/promises", "domain", "fs", "fs/promises", "http", "http2", "https",
-  "inspector", "inspector/promises", "net", "readline", "readline/promises", "repl", "sqlite", "tls", "trace_events", "tty",
-  "v8", "vm", "wasi", "worker_threads", "zlib",
+  "child_process", "cluster", "constants", "dgram", "dns", "dns/promises", "domain", "fs", "fs/promises", "http", "http2", "https",
+  "inspector", "inspector/promises", "readline", "readline/promises", "repl", "sqlite", "trace_events", "tty",
+  "v8", "vm", "wasi", "worker_threads",
 ];
 absent.names = { __proto__: null };
 absent.list = names;

@@ -82,9 +82,9 @@ internal.node = {
 // The modules that are there. deploy/bundle/nodecompat.go has these names, too.
 const there = {
   __proto__: null,
-  assert: true, async_hooks: true, buffer: true, console: true, diagnostics_channel: true, events: true, module: true, os: true,
-  path: true, perf_hooks: true, process: true, punycode: true, querystring: true, stream: true, string_decoder: true,
-  timers: true, url: true, util: true,
+  assert: true, async_hooks: true, buffer: true, console: true, crypto: true, diagnostics_channel: true, events: true, module: true,
+  net: true, os: true,  path: true, perf_hooks: true, process: true, punycode: true, querystring: true, stream: true, string_decoder: true,
+  timers: true, tls: true, url: true, util: true, zlib: true,
 };
 
 // Modules that are a member of another one.

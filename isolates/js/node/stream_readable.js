@@ -224,7 +224,7 @@ function endReadable(stream) {
     state.endEmitted = true;
     stream.emit("end");
     const w = stream._writableState;
-    if (w && stream.allowHalfOpen === false) callLater(() => { if (stream.writable && !w.ended && !stream.destroyed) stream.end(); });
+    if (w && stream.writable && stream.allowHalfOpen === false) callLater(() => { if (stream.writable && !w.ended && !stream.destroyed) stream.end(); });
     else if (state.autoDestroy && (!w || (w.autoDestroy && (w.finished || w.writable === false)))) stream.destroy();
   });
 }

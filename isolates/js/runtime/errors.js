@@ -210,7 +210,6 @@ function clip(text) {
 // absent maps the message for a missing global to the reason why a worker does not have it, or to its replacement.
 const absent = {
   __proto__: null,
-  "WebAssembly is not defined": "a worker has none, since nothing bounds the memory that its modules take",
   "SharedArrayBuffer is not defined": "a worker has none, since nothing bounds shared memory",
   "Atomics is not defined": "a worker has none, since it has no shared memory",
   "Buffer is not defined": "a worker has it if its manifest says \"node\": true; it has Uint8Array, TextEncoder, atob() and btoa() anyway",

@@ -82,6 +82,7 @@ const table = {
   },
   routes: { names: ["matchRoute", "noRoute", "readRoutes"] },
   sender: { names: ["grantCredit", "newSender"] },
+  sockets: { names: ["socketsExports"] },
   streams: {
     interfaces: ["ByteLengthQueuingStrategy", "CountQueuingStrategy", "FixedLengthStream", "IdentityTransformStream",
       "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader", "ReadableStreamBYOBRequest",
@@ -93,7 +94,9 @@ const table = {
     tests: ["isReadableStream", "isTransformStream", "isWritableStream"],
   },
   table: { names: ["inspectTable"] },
-  tasks: { names: ["TaskData", "defineTaskMembers", "delayOf", "newScheduledInfo", "newTaskInfo"] },
+  tasks: { names: ["TaskData", "defineTaskMembers", "delayOf", "newScheduledInfo", "newTaskInfo", "sourceOf"] },
+  tcp: { names: ["TCPHandler", "TLSOptions", "openTCP", "tcpClosed", "tcpData", "tcpOpened", "tcpSent", "tlsVerify",
+    "tlsVersions"] },
   text: {
     interfaces: ["TextDecoder", "TextEncoder"],
     names: ["asciiSpace", "decodeWith", "fromUnits"],
@@ -105,6 +108,7 @@ const table = {
     names: ["giveSocket", "socketClosed", "socketMessage", "socketOpened", "socketSent"],
     tests: ["isWebSocket"],
   },
+  wasm: { properties: ["WebAssembly"], names: ["wasmExports"] },
 };
 
 const ABSENT = 0;

@@ -108,6 +108,7 @@ primordials.takeLate = () => {
   primordials.ObjectDefineProperty(primordials.Error, "isError",
     { __proto__: null, value: isError.isError, writable: true, enumerable: false, configurable: true });
   primordials.Float16Array = globalThis.Float16Array;
+  primordials.WebAssembly = globalThis.WebAssembly;
   const { prepareStackTrace } = primordials.Error;
   primordials.Error.prepareStackTrace = (_, sites) => sites;
   const site = new primordials.Error().stack[0]; // a stack has no frames while V8 makes a snapshot

@@ -23,6 +23,8 @@ class Run {
   waiting = 0; // the number of waitUntil promises that are not settled
   malformed = null; // why the parser rejected the payload
   request = null; // the request of a fetch event
+  signal = null; // of the event of a task or schedule, null before somebody reads it
+  cancelled = null; // why the event is cancelled
   credit = 0; // bytes of the body that the requester takes in chunks; 0 = the requester wants the whole body
   parts = null; // the stream of a request body in parts
   sender = null; // sends the body in chunks

@@ -45,6 +45,10 @@ type Decompressor struct {
 	last bool
 	out  []byte
 	at   time.Duration // value of clock when the step began
+
+	// Of Decompress only.
+	goOn    func() error
+	stopped error // of goOn
 }
 
 type ask struct {
@@ -66,7 +70,9 @@ func NewDecompressor(format string, clock func() time.Duration) (*Decompressor, 
 	switch format {
 	case Gzip, Deflate, DeflateRaw:
 	default:
-		return nil, errFormat(format)
+		if !isNodes(format) {
+			return nil, errFormat(format)
+		}
 	}
 	return &Decompressor{
 		format: format, clock: clock, asks: make(chan ask), answers: make(chan Answer, 1), closed: make(chan struct{}),
@@ -77,10 +83,16 @@ func NewDecompressor(format string, clock func() time.Duration) (*Decompressor, 
 func (d *Decompressor) Close() { d.close.Do(func() { close(d.closed) }) }
 
 // Step takes a piece of the compressed data and returns at most MaxOutput bytes of its content. last says that no more
-// data follows. The stream may keep in until it ends, so in must not be changed.
+// data follows. The stream may keep in until it ends, so in must not be changed. The caller sees that no two steps are
+// under way at once.
 func (d *Decompressor) Step(in []byte, last bool) Answer {
+	select {
+	case <-d.closed: // the goroutine may still be in the step that Close ended
+		return Answer{Err: ErrClosed}
+	default:
+	}
 	if d.ended {
-		if len(in) > 0 {
+		if len(in) > 0 && !isNodes(d.format) {
 			return Answer{Err: ErrTrailing}
 		}
 		return Answer{End: true}
@@ -112,12 +124,12 @@ func (d *Decompressor) run() {
 		return
 	}
 	defer runtime.UnlockOSThread()
-	source := bufio.NewReaderSize((*source)(d), 8<<10)
+	source := newSource(d)
 	err := d.try(source)
 	if errors.Is(err, ErrClosed) {
 		return
 	}
-	if err == nil && (source.Buffered() > 0 || len(d.in) > 0) {
+	if err == nil && !isNodes(d.format) && (source.Buffered() > 0 || len(d.in) > 0) {
 		err = ErrTrailing
 	}
 	d.ended = true // set before the answer is sent, so the caller of Step sees it
@@ -173,6 +185,8 @@ func (d *Decompressor) reader(source *bufio.Reader) (io.ReadCloser, error) {
 		return r, err
 	case Deflate:
 		return zlib.NewReader(source)
+	case Gunzip, Inflate, Unzip, BrotliFormat:
+		return nodes(d.format, source)
 	}
 	return flate.NewReader(source), nil
 }
@@ -226,11 +240,22 @@ func (d *Decompressor) take() bool {
 	return true
 }
 
+func newSource(d *Decompressor) *bufio.Reader { return bufio.NewReaderSize((*source)(d), 8<<10) }
+
+// maxRead is the most that a source gives at once, in bytes.
+const maxRead = 32 << 10
+
 // source is the input of the goroutine: the data that the steps bring. A read with no data left ends the step.
 type source Decompressor
 
 func (s *source) Read(p []byte) (int, error) {
 	d := (*Decompressor)(s)
+	if d.goOn != nil && d.stopped == nil {
+		d.stopped = d.goOn()
+	}
+	if d.stopped != nil {
+		return 0, d.stopped
+	}
 	for len(d.in) == 0 {
 		if d.last {
 			return 0, io.ErrUnexpectedEOF
@@ -239,7 +264,7 @@ func (s *source) Read(p []byte) (int, error) {
 			return 0, ErrClosed
 		}
 	}
-	n := copy(p, d.in)
+	n := copy(p[:min(len(p), maxRead)], d.in)
 	d.in = d.in[n:]
 	if len(d.in) == 0 {
 		d.in = nil

@@ -1,6 +1,7 @@
 package subtle
 
-// The functions of crypto.subtle. internal.subtleOps of js/runtime/ops.js has the same numbers.
+// The functions of crypto.subtle, and those of node:crypto and node:zlib. internal.subtleOps of js/runtime/ops.js has
+// the same numbers.
 const (
 	opDigest = iota + 1
 	opHMAC
@@ -49,4 +50,37 @@ const (
 
 	opDigestUpdate
 	opDigestEnd
+
+	opHashUpdate
+	opHashEnd
+	opHMACUpdate
+	opHMACEnd
+	opPBKDF2Step
+	opNodePBKDF2
+	opNodeHKDF
+	opScrypt
+	opCRC32
+
+	opDeflatePart
+	opInflateAll
+	opBrotli
+
+	opBlocks
+	opCTRFrom
+	opChaCha20
+	opPoly1305
+	opGCMAdditional
+	opGCMUpdate
+	opGCMTag
+
+	opKeyRead
+	opKeyWrite
+	opKeyGenerate
+	opKeyParts
+	opKeyFromParts
+	opKeySign
+	opKeyVerify
+	opKeyEncrypt
+	opKeyDecrypt
+	opKeyAgree
 )

@@ -1,5 +1,5 @@
-// Package subtle carries out the functions of crypto.subtle: it reads their arguments from JavaScript's commands and
-// calls webcrypto.
+// Package subtle carries out the functions of crypto.subtle and of Node's crypto and zlib: it reads their arguments
+// from JavaScript's commands and calls webcrypto, nodecrypto and compression.
 package subtle
 
 import (
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/isolates/offload"
+	"github.com/pinwheel-run/pinwheel/isolates/offload/compression"
+	"github.com/pinwheel-run/pinwheel/isolates/offload/nodecrypto"
 	"github.com/pinwheel-run/pinwheel/isolates/offload/webcrypto"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -17,7 +19,7 @@ var errSubtle = errors.New("unknown function of crypto.subtle")
 // Now carries out one function of crypto.subtle while JavaScript waits. q has its number and its arguments.
 func Now(q *v8x.Commands) offload.Product {
 	op := int(q.Int())
-	if op <= opPBKDF2 || op >= opDigestUpdate {
+	if op <= opPBKDF2 || op >= opDigestUpdate && op <= opGCMTag {
 		return Work(op, q, offload.Always)
 	}
 	// Go's public-key cryptography may keep weak pointers to its arguments. That is fatal if they are not in Go's
@@ -40,8 +42,16 @@ func Work(op int, q *v8x.Commands, goOn func() error) offload.Product {
 		return ec(op, q)
 	case op <= opX448:
 		return okp(op, q)
-	default:
+	case op <= opDigestEnd:
 		return streamed(op, q)
+	case op <= opCRC32:
+		return node(op, q, goOn)
+	case op <= opBrotli:
+		return zip(op, q, goOn)
+	case op <= opGCMTag:
+		return ciphered(op, q)
+	default:
+		return keyed(op, q)
 	}
 }
 
@@ -200,11 +210,37 @@ func streamed(op int, q *v8x.Commands) offload.Product {
 	return offload.Failed(errSubtle)
 }
 
-// Need returns the least CPU time that the function op takes, or 0 if it is not known. q has its arguments, and is not
-// changed.
-func Need(op int, q v8x.Commands) time.Duration {
-	if op == opRSAGenerate {
-		return webcrypto.LeastToGenerate(int(q.Int()))
+// Need returns the least CPU time that the function op takes, and the bytes that it holds beside its arguments, with a
+// result that is longer than they are. They are 0 if they are not known. q has its arguments, and is not changed.
+func Need(op int, q v8x.Commands) (cpu time.Duration, memory int) {
+	switch op {
+	case opRSAGenerate:
+		return webcrypto.LeastToGenerate(int(q.Int())), 0
+	case opScrypt:
+		q.Skip()
+		q.Skip()
+		n, r, p := int(q.Int()), int(q.Int()), int(q.Int())
+		return nodecrypto.ScryptWork(n, r, p), nodecrypto.ScryptMemory(n, r, p) + derived(q.Int())
+	case opPBKDF2, opNodePBKDF2: // the hash, the password, the salt and the iterations come before the length
+		for range 4 {
+			q.Skip()
+		}
+		return 0, derived(q.Int())
+	case opKeyGenerate:
+		kind := q.Text()
+		return nodecrypto.LeastToGenerate(kind, int(q.Int())), 0
+	case opDeflatePart:
+		return 0, compression.Holds(compression.Gzip)
+	case opBrotli:
+		return 0, compression.BrotliMemory
 	}
-	return 0
+	return 0, 0
+}
+
+// derived returns the bytes of a derivation's result that may be made: others are refused.
+func derived(n int64) int {
+	if n < 0 || n > nodecrypto.MaxDerived {
+		return 0
+	}
+	return int(n)
 }

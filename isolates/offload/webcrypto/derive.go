@@ -17,6 +17,9 @@ const MaxDerived = 1 << 20
 // checkEvery is the number of iterations after which PBKDF2 asks whether to continue: about half a millisecond.
 const checkEvery = 2048
 
+// maxInfoWork bounds what HKDF hashes of its info: about a quarter of a second, in which nothing can stop it.
+const maxInfoWork = 256 << 20
+
 // HKDF derives n bytes, RFC 5869.
 func HKDF(hash string, key, salt, info []byte, n int) ([]byte, error) {
 	h, err := hashOf(hash)
@@ -28,6 +31,9 @@ func HKDF(hash string, key, salt, info []byte, n int) ([]byte, error) {
 	}
 	if n == 0 {
 		return []byte{}, nil
+	}
+	if (n+h.Size()-1)/h.Size()*len(info) > maxInfoWork {
+		return nil, fmt.Errorf("HKDF hashes its info for each block of the result: at most %d bytes in all", maxInfoWork)
 	}
 	return hkdf.Key(h.New, key, salt, string(info), n)
 }

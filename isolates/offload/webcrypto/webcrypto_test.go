@@ -167,3 +167,11 @@ func BenchmarkOperations(b *testing.B) {
 	bench("Ed25519/sign", 0, func() error { return second(webcrypto.SignEd25519(private, nil)) })
 	bench("Ed25519/verify", 0, func() error { _, err := webcrypto.VerifyEd25519(public, signature, nil); return err })
 }
+
+func TestHKDFHashesABoundedInfo(t *testing.T) {
+	t.Parallel()
+	_, err := webcrypto.HKDF("SHA-256", nil, nil, make([]byte, 4<<20), 255*32)
+	require.ErrorContains(t, err, "info")
+	_, err = webcrypto.HKDF("SHA-256", nil, nil, make([]byte, 4<<20), 32)
+	require.NoError(t, err)
+}

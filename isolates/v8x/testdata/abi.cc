@@ -4,6 +4,7 @@
 #include "v8.h"
 #else
 #include "../v8abi_serializer.h"
+#include "../v8abi_webassembly.h"
 #endif
 #include <cstdio>
 #include <cstring>
@@ -83,6 +84,7 @@ int main() {
   AT(Info, values_);
   AT(Info, length_);
   VALUE(Info::kReturnValueIndex);
+  VALUE(Info::kNewTargetIndex);
   SIZE(Source);
   AT(Source, source_string);
   AT(Source, resource_name);
@@ -104,6 +106,12 @@ int main() {
   SIZE(MemorySpan<const Local<String>>);
   AT(MemorySpan<const Local<String>>, data_);
   AT(MemorySpan<const Local<String>>, size_);
+  SIZE(MemorySpan<const uint8_t>);
+  BY_REGISTER(MemorySpan<const uint8_t>);
+  SIZE(CompiledWasmModule);
+  BY_REGISTER(CompiledWasmModule);
+  AT(CompiledWasmModule, native_module_);
+  AT(CompiledWasmModule, source_url_);
   VALUE(Promise::kPending);
   VALUE(Promise::kFulfilled);
   VALUE(Promise::kRejected);

@@ -148,7 +148,7 @@ function hover() {
     const at = chart === below ? points - Math.round((pointer!.x - plot.left) / plot.width * points) : -1; // points before now
     const value = at < 0 ? undefined : values[values.length - 1 - at];
     chart.toggleAttribute("data-hover", value !== undefined);
-    says.textContent = value === undefined ? "" : `${value}, ${at === 0 ? "now" : `${at * Number(chart.dataset.every)} s ago`}`;
+    says.textContent = value === undefined ? "" : `${value}, ${at === 0 ? "now" : `${coarse(at * Number(chart.dataset.every))} ago`}`;
     mark.style.left = `${(points - at) / points * 100}%`;
   }
 }

@@ -41,7 +41,7 @@
       if (is < least) fault(`contrast ${is.toFixed(2)}`, e);
     }
     if (e.placeholder && getComputedStyle(e, "::placeholder").opacity < 1) fault("placeholder that shows through", e);
-    if (e.matches("input:not([type=checkbox]), select, textarea")) {
+    if (e.matches("input:not([type=checkbox], [type=radio]), select, textarea")) {
       const is = contrast(rgba(style.borderTopColor), ground(e.parentElement));
       if (is < 3) fault(`contrast ${is.toFixed(2)} of the edge`, e);
     }
@@ -67,7 +67,7 @@
     if (!said) fault("no name", e);
     if (e.tabIndex > 0) fault("a tab order of its own", e);
     const box = e.getBoundingClientRect(), inText = e.matches("a") && getComputedStyle(e).display === "inline";
-    if (e.matches("a, button, input, select") && !inText && !e.matches(".name, [type=checkbox], .brand") && box.height < 24) fault(`${box.height} px high`, e);
+    if (e.matches("a, button, input, select") && !inText && !e.matches(".name, [type=checkbox], [type=radio], .brand") && box.height < 24) fault(`${box.height} px high`, e);
   }
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   for (const id of ids.filter((id, i) => ids.indexOf(id) !== i)) faults.add(`two elements have the id ${id}`);

@@ -1,0 +1,5 @@
+//go:build hostile
+
+package cells
+
+const everyHostileScript = true
