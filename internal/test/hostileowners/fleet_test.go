@@ -187,10 +187,11 @@ func writeWorker(t testing.TB, worker, code string) (file string) {
 	return file
 }
 
-// call calls a worker as its owner, and waits for the reply.
+// call calls a worker as its owner, and waits for the reply. It waits longer than others do: a thread that V8 does not
+// give back has the lowest priority, and beside other work on this machine it needs minutes for seconds of CPU time.
 func call(t testing.TB, nc *nats.Conn, kind events.Kind, owner, worker string, body []byte) *events.Reply {
 	t.Helper()
-	m, err := nc.Request(fmt.Sprintf("%s.call.%s.%s.%s", subjects, kind, owner, worker), body, patience)
+	m, err := nc.Request(fmt.Sprintf("%s.call.%s.%s.%s", subjects, kind, owner, worker), body, 5*patience)
 	require.NoError(t, err)
 	r, err := events.DecodeReply(events.Header(m.Header), m.Data)
 	require.NoError(t, err)
