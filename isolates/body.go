@@ -235,6 +235,7 @@ const cancelGrace = 250 * time.Millisecond
 // Cancel ends the run of an event, if this pool has one that is of this event only: its handler gets a signal, and a
 // moment. Code that runs without a pause gets no signal: it is ended after that moment. Any goroutine may call it.
 func (p *Pool) Cancel(e *lifecycle.Delivery) {
+	e.Cancel() // first: a turn that begins later looks at it
 	for i := range p.threads {
 		t := p.threads[i].Load()
 		t.watch.cancel(e, time.Now().Add(cancelGrace))
@@ -245,10 +246,8 @@ func (p *Pool) Cancel(e *lifecycle.Delivery) {
 // cancelOn ends a thread's run of an event.
 func cancelOn(e *lifecycle.Delivery, t *thread) {
 	for i, a := range t.waiting {
-		if a.Event == e && len(a.Batch) < 2 {
+		if a.Event == e && t.out.refuseCancelled(a) {
 			t.waiting = slices.Delete(t.waiting, i, i+1)
-			t.out.reports = append(t.out.reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{
-				Failure: events.Cancelled()}})
 			return
 		}
 	}
@@ -258,6 +257,15 @@ func cancelOn(e *lifecycle.Delivery, t *thread) {
 			return
 		}
 	}
+}
+
+// refuseCancelled ends an attempt that has not begun if its event is cancelled.
+func (o *outbox) refuseCancelled(a *lifecycle.Attempt) bool {
+	if !a.Cancelled() {
+		return false
+	}
+	o.reports = append(o.reports, lifecycle.Report{Attempt: a, End: &lifecycle.End{Failure: events.Cancelled()}})
+	return true
 }
 
 // cancels reports whether r is of that event only.
@@ -290,9 +298,13 @@ func (r *run) cancel(t *thread) {
 func (w *watch) cancel(e *lifecycle.Delivery, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.isolate == nil || w.run == nil || !w.run.cancels(e) || w.run.cancelled.Load() {
-		return
+	if w.isolate != nil && w.run != nil && w.run.cancels(e) && !w.run.cancelled.Load() {
+		w.endAt(at)
 	}
+}
+
+// endAt has the turn end at a moment at the latest, because the event is cancelled. The caller holds mu.
+func (w *watch) endAt(at time.Time) {
 	w.run.cancelled.Store(true)
 	if at.Before(w.deadline) {
 		w.deadline = at

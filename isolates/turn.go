@@ -17,6 +17,9 @@ import (
 // begin starts an attempt, or gives it to the thread where it must run. It returns false, with nothing done, if there
 // is no room for it now.
 func (t *thread) begin(a *lifecycle.Attempt) bool {
+	if t.out.refuseCancelled(a) {
+		return true
+	}
 	mode := a.Worker.Mode.OrDefault()
 	if a.Own {
 		mode = workers.Oneshot

@@ -87,6 +87,9 @@ func (w *watch) begin(r *run, now time.Time, fixed bool) {
 	w.fixed = fixed
 	w.run, w.isolate, w.start, w.cpuLeft, w.deadline = r, r.context.isolate.v8, now, r.cpuLeft, r.wall
 	w.killed, w.grace, w.sampled, w.asleep = "", 0, false, 0
+	if r.attempt.Cancelled() && !r.betweenEvents {
+		w.endAt(now.Add(cancelGrace))
+	}
 	w.mu.Unlock()
 }
 

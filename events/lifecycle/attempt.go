@@ -31,6 +31,9 @@ type Attempt struct {
 	Slot any
 }
 
+// Cancelled reports whether somebody cancels its event. A run of several events does not end for one of them.
+func (a *Attempt) Cancelled() bool { return a.Event != nil && len(a.Batch) < 2 && a.Event.Cancelled() }
+
 // Report is what a thread reports of an attempt, in one or two parts: Reply when the response is ready, End when
 // nothing of the attempt runs any more. Most events have both in one Report. An attempt gets exactly one Report with
 // End, and at most one with Reply, never after End.

@@ -32,7 +32,8 @@ type Delivery struct {
 	// Interrupted is the number of its runs in this process that ended because another event ended their isolate.
 	Interrupted int
 
-	began int64 // see Begins; a plain number, so that deliveries can be copied
+	began     int64 // see Begins; a plain number, so that deliveries can be copied
+	cancelled int32 // see Cancel; 1 = it is
 
 	// Requester is not nil when a requester waits and takes the reply's body in chunks.
 	Requester *events.Requester
@@ -70,6 +71,12 @@ func (d *Delivery) Begins(at int64) { atomic.StoreInt64(&d.began, at) }
 
 // Began is what Begins noted last. Any goroutine may call it.
 func (d *Delivery) Began() int64 { return atomic.LoadInt64(&d.began) }
+
+// Cancel notes that somebody cancels the event while it runs. An attempt that has not begun then does not begin.
+func (d *Delivery) Cancel() { atomic.StoreInt32(&d.cancelled, 1) }
+
+// Cancelled reports whether Cancel was called. Any goroutine may call it.
+func (d *Delivery) Cancelled() bool { return atomic.LoadInt32(&d.cancelled) != 0 }
 
 // Direct reports whether the event is a direct one.
 func (d *Delivery) Direct() bool { return d.Caller != nil }

@@ -258,6 +258,10 @@ func (c *cell) send(index int, all []*lifecycle.Attempt) (sent, worn bool) {
 	}
 	c.conn.End()
 	for i, a := range all {
+		if a.Cancelled() { // since it was taken; see cancel
+			c.conn.Begin(wire.CancelEvent).Uint(list[i])
+			c.conn.End()
+		}
 		c.listen(list[i], a)
 	}
 	return true, c.given.worn(c.pools.cfg.Catalog)
@@ -294,7 +298,7 @@ func (c *cell) cancel(e *lifecycle.Delivery) {
 	id := uint64(0) // no attempt has it
 	c.mu.Lock()
 	c.assigned.all(func(one uint64, x *assignment) {
-		if x.attempt.Event == e && len(x.attempt.Batch) < 2 {
+		if x.attempt.Event == e && x.attempt.Cancelled() {
 			id = one
 		}
 	})

@@ -185,11 +185,7 @@ func TestRunningEventsAreCancelled(t *testing.T) {
 			require.NoError(t, err)
 			h.deploy("acme", "w", cancelledWorker, `{"limits":{"cpuMs":30000,"wallMs":600000}}`)
 			open() // either runs them, and either answers
-			ids := []string{"heeds", "waits", "fetch"}
-			if cell != "all" {
-				ids = append(ids, "spin") // in a cell it ends by its limits
-			}
-			for _, id := range ids {
+			for _, id := range []string{"heeds", "waits", "fetch", "spin"} {
 				kind := events.Task
 				if id == "fetch" {
 					kind = events.Fetch // of a requester that does not take the body in chunks
