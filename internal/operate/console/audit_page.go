@@ -74,7 +74,7 @@ var verbs = map[string]string{
 	"workers.reset": "reset", "deployments.promote": "promoted a version of", "deployments.rollback": "rolled back",
 	"deployments.alias": "set an alias of", "owners.set": "set the policy of", "owners.rm": "removed the policy of",
 	"secrets.set": "set a secret of", "secrets.rm": "removed a secret of", "secrets.rotate": "rotated the secrets of",
-	"events.send": "sent a test event to", "drain": "drained", "cells.end": "ended a cell of",
+	"events.send": "sent a test event to", "events.cancel": "cancelled events of", "events.purge": "purged events of", "drain": "drained", "cells.end": "ended a cell of",
 	"schedules.cancel": "cancelled waiting events of", "schedules.pause": "paused a schedule of",
 	"schedules.resume": "resumed a schedule of", "pause": "paused", "resume": "resumed",
 	"sources.reset": "reset sources of", "dead.import": "imported dead letters of",

@@ -2,11 +2,13 @@ package console
 
 import (
 	"context"
+	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
+	"github.com/pinwheel-run/pinwheel/internal/operate/queue"
 )
 
 // question is the data of a page that asks before something is done. Its form does it.
@@ -141,6 +143,23 @@ func askCancelWaiting(_ context.Context, _ *control.Client, in inputs) (*page, e
 		Hidden: []pair{{"worker", worker}, {"id", id}, {"back", within(in.arg("back"))}},
 		Do:     "Cancel the event", Danger: true}
 	return q.page("schedules"), nil
+}
+
+// askCancelEvent asks before an event that waits or runs ends. The form names its place: what the person has seen ends.
+func askCancelEvent(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
+	owner, ref := in.either("owner"), in.either("id")
+	e, err := queue.Show(ctx, fleet, control.ShowEvent{Owner: owner, Worker: in.either("worker"), ID: ref})
+	if err != nil {
+		return nil, err
+	}
+	q := question{Title: "Cancel the event?", Of: owner + "/" + e.Worker,
+		Back: "/queue/event?" + url.Values{"owner": {owner}, "id": {e.Ref}}.Encode(), Action: "/queue/cancel",
+		Text: "The event ends and does not run again. It leaves no dead letter. If it runs, its handler gets a signal and " +
+			"a quarter of a second; who waits for the reply gets the failure cancelled.",
+		Facts:  []pair{{"Event id", e.ID}, {"State", e.Where()}, {"Place", e.Ref}},
+		Hidden: []pair{{"owner", owner}, {"id", e.Ref}},
+		Do:     "Cancel the event", Danger: true}
+	return q.page("queue"), nil
 }
 
 // note is what a change says of who made it.

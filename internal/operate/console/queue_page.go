@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/internal/operate/cancels"
 	"github.com/pinwheel-run/pinwheel/internal/operate/control"
 	"github.com/pinwheel-run/pinwheel/internal/operate/queue"
 )
@@ -57,6 +58,7 @@ var queueFields = []string{"owner", "worker", "place", "older"}
 func (c *Console) routesOfQueue(mux *http.ServeMux) {
 	c.get(mux, "/queue", listQueue)
 	c.look(mux, "/queue/event", showQueued)
+	c.asked(mux, "/queue/cancel", askCancelEvent, cancelEvent)
 	c.post(mux, "/queue/pause", pauseWorkers)
 	c.post(mux, "/queue/resume", resumeWorkers)
 	c.look(mux, "/sources", listSources)
@@ -122,9 +124,6 @@ func (p queuedPage) Content() string { return p.letter().Content() }
 // Indented reports whether Content has other white space than the body.
 func (p queuedPage) Indented() bool { return p.letter().Indented() }
 
-// Delayed reports whether it waits for its time: it can be cancelled by its id then.
-func (p queuedPage) Delayed() bool { return !p.At.IsZero() && p.Node == "" }
-
 func showQueued(ctx context.Context, fleet *control.Client, in inputs) (*page, error) {
 	r := control.ShowEvent{Owner: in.arg("owner"), Worker: in.arg("worker"), ID: in.arg("id")}
 	e, err := queue.Show(ctx, fleet, r)
@@ -138,6 +137,34 @@ func showQueued(ctx context.Context, fleet *control.Client, in inputs) (*page, e
 		return nil, err
 	}
 	return &page{view: "queued", title: "Event " + p.ID, place: "queue", data: p}, nil
+}
+
+// cancelEvent ends the event whose place the form names.
+func cancelEvent(c *call) (*page, error) {
+	owner, ref := c.form("owner"), c.form("id")
+	list := "/queue?" + url.Values{"owner": {owner}}.Encode()
+	done, err := control.Ask(c.ctx, c.fleet(), control.EventsCancel,
+		control.CancelEvents{ListEvents: control.ListEvents{Owner: owner}, Names: []string{ref}})
+	if err != nil && failureOf(err).Code != http.StatusNotFound {
+		return nil, err
+	}
+	for _, e := range done.Events {
+		switch e.Outcome {
+		case cancels.Cancelled:
+			return c.done(list, "The event %s is cancelled.", e.ID)
+		case cancels.Ending:
+			return c.done(list, "The event %s ends, and has not ended yet.%s", e.ID, silent(done.Silent))
+		}
+	}
+	return c.done(list, "The event at %s had ended, or had moved to another place.", ref)
+}
+
+// silent names processes that do not answer.
+func silent(nodes []string) string {
+	if len(nodes) == 0 {
+		return ""
+	}
+	return " These processes do not answer: " + strings.Join(nodes, ", ") + "."
 }
 
 // pausing is the target of a form about pauses.

@@ -3,6 +3,7 @@ package console_test
 import (
 	"html"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,29 @@ func TestQueuePages(t *testing.T) {
 	require.Contains(t, page, "JSON, in lines here.")
 	require.Contains(t, page, `href="/event?owner=acme&worker=w&id=%3cb%3eone%3c%2fb%3e"`)
 	require.Contains(t, p.page("/queue/event?owner=acme&worker=w&id=none"), "It does not wait or run")
+
+	require.Zero(t, f.Pinwheel("send", "task", "acme/w", "--no-wait", "--id", "two").Code)
+	require.Eventually(t, func() bool { return strings.Contains(p.page("/queue?owner=acme"), `title="two"`) }, patience,
+		10*time.Millisecond)
+	two := regexp.MustCompile(`href="(/queue/event[^"]*)" title="two"`).FindStringSubmatch(p.page("/queue?owner=acme"))
+	page = p.page(html.UnescapeString(two[1]))
+	require.NotContains(t, viewer.page(html.UnescapeString(two[1])), "Cancel it")
+	ask := regexp.MustCompile(`href="(/queue/cancel[^"]*)">Cancel it …<`).FindStringSubmatch(page)
+	require.NotNil(t, ask, page)
+	page = p.page(html.UnescapeString(ask[1]))
+	require.Contains(t, page, "Back, change nothing")
+	require.Contains(t, page, `<dd class="id text">held</dd>`)
+	ref := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(page)
+	require.NotNil(t, ref, page)
+	code, _, _ = viewer.send("/queue/cancel", url.Values{"owner": {"acme"}, "id": {ref[1]}})
+	require.Equal(t, 403, code)
+	p.does(html.UnescapeString(ask[1]), "/queue/cancel", url.Values{"owner": {"acme"}, "id": {ref[1]}})
+	page = p.page("/queue?owner=acme")
+	require.Contains(t, page, "The event two is cancelled.")
+	require.NotContains(t, page, `title="two"`)
+	require.Contains(t, p.page("/audit"), "cancelled events of")
+	p.does("/queue", "/queue/cancel", url.Values{"owner": {"acme"}, "id": {ref[1]}})
+	require.Contains(t, p.page("/queue?owner=acme"), "had ended, or had moved")
 
 	p.does("/queue?owner=acme", "/queue/resume", url.Values{"owner": {"acme"}, "worker": {"w"}, "back": {"/queue"}})
 	require.Contains(t, p.page("/queue"), "acme/w is resumed in all processes (1).")
