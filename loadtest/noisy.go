@@ -3,6 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -43,10 +47,18 @@ func (r *runner) noisy(ctx context.Context, s *testbed, sc *scenario, c report.C
 	if err != nil {
 		return nil, err
 	}
+	if sc.purged {
+		if err := r.command(ctx, s, "pause", noisyOwner); err != nil {
+			return nil, err
+		}
+	}
 	if err := r.fillNoise(s, noise, sc.noise); err != nil {
 		return nil, err
 	}
 	noisy, over := s.whileNoisy(ctx)
+	if sc.purged {
+		noisy, over = r.whilePurged(ctx, s, sc.noise)
+	}
 	beside, err := l.runWhile(ctx, noisy, warm+quiet, n, c.Rate)
 	if err := errors.Join(err, over()); err != nil {
 		return nil, err
@@ -82,6 +94,46 @@ func (s *testbed) whileNoisy(ctx context.Context) (noisy context.Context, over f
 		}
 	}()
 	return noisy, func() error { stop(); return <-failed }
+}
+
+// controlToken lets the commands of loadtest change the fleet.
+const controlToken = "PINWHEEL_CONTROL_TOKEN=token-of-loadtest"
+
+// whilePurged returns a context that is done when the noisy owner's n events are purged. over returns the error that
+// ended that.
+func (r *runner) whilePurged(ctx context.Context, s *testbed, n int) (noisy context.Context, over func() error) {
+	noisy, stop := context.WithCancel(ctx)
+	failed := make(chan error, 1)
+	go func() {
+		defer stop()
+		out, err := r.output(ctx, s, "events", "purge", noisyOwner, "--all")
+		if want := fmt.Sprintf("%d purged\n", n); err == nil && out != want {
+			err = fmt.Errorf("pinwheel events purge says %q, not %q", out, want)
+		}
+		failed <- err
+	}()
+	return noisy, func() error { return <-failed }
+}
+
+// command runs a command of pinwheel.
+func (r *runner) command(ctx context.Context, s *testbed, args ...string) error {
+	_, err := r.output(ctx, s, args...)
+	return err
+}
+
+// output is what a command of pinwheel prints.
+func (r *runner) output(ctx context.Context, s *testbed, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, r.pinwheel, args...)
+	cmd.Env = append(os.Environ(), "PINWHEEL_NATS_URL="+s.url, controlToken)
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			out = append(out, exit.Stderr...)
+		}
+		return "", fmt.Errorf("pinwheel %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
 }
 
 // fillNoise publishes n events whose replies are not awaited.

@@ -124,6 +124,18 @@ func TestNoisyNeighbour(t *testing.T) {
 	require.Positive(t, round.Metrics["p99 beside/alone"])
 }
 
+func TestPurge(t *testing.T) {
+	t.Parallel()
+	r := openTest(t, true)
+	r.o.rate, r.o.duration = 50, 500*time.Millisecond
+	sc, c := testCase(t, r.o, "purge", report.OpenLoop, report.TopologyOne)
+	sc.noise, c.Owners = 400, 5
+	round, err := r.runOf(t.Context(), sc, c)
+	require.NoError(t, err)
+	require.Positive(t, round.Metrics["p99 beside/alone"])
+	require.Positive(t, round.Metrics["seconds"])
+}
+
 // TestRefusesWhatTheFleetSaysWrong has a real fleet give answers that the scenario does not expect.
 func TestRefusesWhatTheFleetSaysWrong(t *testing.T) {
 	t.Parallel()

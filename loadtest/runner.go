@@ -193,10 +193,8 @@ func (r *runner) setPolicies(ctx context.Context, s *testbed, sc *scenario, owne
 	if len(sc.policy) == 0 {
 		return nil
 	}
-	cmd := exec.CommandContext(ctx, r.pinwheel, append([]string{"owners", "set", ownerName(0)}, sc.policy...)...)
-	cmd.Env = append(os.Environ(), "PINWHEEL_NATS_URL="+s.url)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("pinwheel owners set: %w\n%s", err, out)
+	if err := r.command(ctx, s, append([]string{"owners", "set", ownerName(0)}, sc.policy...)...); err != nil {
+		return err
 	}
 	return copyPolicy(ctx, s.js, owners)
 }

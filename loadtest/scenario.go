@@ -29,13 +29,14 @@ type scenario struct {
 	warm   bool
 	stream bool     // request and reply bodies are sent in chunks
 	noise  int      // number of events of another owner's backlog, in addition
+	purged bool     // that owner is paused, and its backlog is purged
 	policy []string // flags of pinwheel owners set, for each owner
 
 	// The following fields are only for curves.
 	deployed  int      // workers, with those that have no events
 	pending   int      // workers, including those without events
 	processes int      // 0: one
-	env       []string // environment of the fleet
+	env       []string // environment of the fleet; of purge too
 }
 
 // part is a worker with its events and replies in a scenario.
@@ -152,6 +153,9 @@ func scenarios() []scenario {
 			loads: both(), events: 5_000, rate: 100, warm: true, policy: []string{"--group", "all"}},
 		{name: "noisy", about: "50 quiet owners at 5 events/s each, alone, and beside one with 100 000 events of 5 ms until those are over", parts: []part{echo()}, owners: 50,
 			loads: []string{report.OpenLoop}, rate: 250, length: 30 * time.Second, warm: true, noise: 100_000},
+		{name: "purge", about: "50 quiet owners at 5 events/s each, alone, and while 100 000 events of one that is paused are purged", parts: []part{echo()}, owners: 50,
+			loads: []string{report.OpenLoop}, rate: 250, length: 30 * time.Second, warm: true, noise: 100_000, purged: true,
+			env: []string{controlToken}},
 		{name: "oneshot", about: "echo, each event in a new isolate", parts: echoIn(workers.Oneshot), owners: 1,
 			loads:  both(),
 			events: 3_000, rate: 50, warm: true},
