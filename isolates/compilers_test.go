@@ -21,13 +21,15 @@ const hotLoop = `function hot(x) { let n = 0; for (let i = 0; i < 100; i++) n +=
 
 const runsHot = `let n = 0; export default { fetch() { ` + hotLoop + ` return new Response(++n + " " + optimized) } }`
 
+const counts = `let n = 0; export default { fetch() { return new Response(++n) } }`
+
 // inChildWith runs a test in processes of its own in which V8 starts with functions such as %GetOptimizationStatus,
 // once for each of the values. It returns that of this process, and false in the one that has started the others.
 func inChildWith(t *testing.T, values ...string) (value string, child bool) {
 	t.Helper()
 	const variable = "ISOLATES_COMPILERS"
 	if value = os.Getenv(variable); value != "" {
-		v8.SetFlags("--allow-natives-syntax")
+		v8.SetFlags("--allow-natives-syntax", "--no-concurrent-recompilation") // optimized code is there at once
 		return value, true
 	}
 	for _, value := range values {
@@ -65,6 +67,24 @@ func TestOwnersWithBaseline(t *testing.T) {
 				b.awaitIdle(0, map[string]int{})
 			default:
 				b.awaitIdle(2, map[string]int{"fast:baseline": 1, "safe": 1}) // nothing else stays
+			}
+		})
+	}
+}
+
+// However soon the next event comes, it runs in an isolate as the policy says that was set before.
+func TestPoliciesHoldForTheNextEvent(t *testing.T) {
+	t.Parallel()
+	for _, mode := range workers.Modes {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.mode = mode
+			for range 150 {
+				for _, policy := range []workers.Policy{baseline, {}} {
+					b.pool.SetPolicy("acme", policy)
+					require.Equal(t, "1", b.text(workerOf("acme", counts)))
+				}
 			}
 		})
 	}

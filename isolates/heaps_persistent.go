@@ -61,11 +61,13 @@ type hookRunner interface {
 // acquire returns the context of w. It makes one if the thread has none.
 func (p *persistents) acquire(w *workers.Worker) (*jsContext, error) {
 	h := affinity.Of(w)
-	if jc := p.of[h]; jc != nil && jc.secrets.Replaced() {
-		// The worker stays assigned to this thread. Otherwise another one could make a context too.
-		jc.life.phase, jc.life.why = retiring, discardSecrets
-		delete(p.of, h)
-		p.markChanged(jc)
+	if jc := p.of[h]; jc != nil {
+		if why := p.outdated(jc); why != "" {
+			// The worker stays assigned to this thread. Otherwise another one could make a context too.
+			jc.life.phase, jc.life.why = retiring, why
+			delete(p.of, h)
+			p.markChanged(jc)
+		}
 	}
 	if jc := p.of[h]; jc != nil {
 		if !jc.loaded || jc.isolate.away {
@@ -87,6 +89,17 @@ func (p *persistents) acquire(w *workers.Worker) (*jsContext, error) {
 	}
 	p.outdateOthers(w, h)
 	return jc, nil
+}
+
+// outdated is why a context gets no further event, or "". What ends it otherwise may come later than the next event.
+func (p *persistents) outdated(jc *jsContext) string {
+	switch {
+	case jc.secrets.Replaced():
+		return discardSecrets
+	case jc.isolate.tenant != p.heaps.pool.policies.Tenant(jc.worker.Owner):
+		return discardOther
+	}
+	return ""
 }
 
 // runBetween makes the run that stands for what a persistent context does between events. It never ends by itself: each
