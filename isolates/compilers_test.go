@@ -21,7 +21,7 @@ const hotLoop = `function hot(x) { let n = 0; for (let i = 0; i < 100; i++) n +=
 
 const runsHot = `let n = 0; export default { fetch() { ` + hotLoop + ` return new Response(++n + " " + optimized) } }`
 
-const counts = `let n = 0; export default { fetch() { return new Response(++n) } }`
+const countsRequests = `let n = 0; export default { fetch() { return new Response(++n) } }`
 
 // inChildWith runs a test in processes of its own in which V8 starts with functions such as %GetOptimizationStatus,
 // once for each of the values. It returns that of this process, and false in the one that has started the others.
@@ -72,22 +72,21 @@ func TestOwnersWithBaseline(t *testing.T) {
 	}
 }
 
-// However soon the next event comes, it runs in an isolate as the policy says that was set before.
+// However soon before an event begins its owner gets another policy, it runs in an isolate as the policy says.
 func TestPoliciesHoldForTheNextEvent(t *testing.T) {
 	t.Parallel()
-	for _, mode := range workers.Modes {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t)
-			b.mode = mode
-			for range 150 {
-				for _, policy := range []workers.Policy{baseline, {}} {
-					b.pool.SetPolicy("acme", policy)
-					require.Equal(t, "1", b.text(workerOf("acme", counts)))
-				}
+	inModes(t, func(t *testing.T, b *bench) {
+		for i := range 10 {
+			policy := workers.Policy{}
+			if i%2 == 0 {
+				policy = baseline
 			}
-		})
-	}
+			b.mu.Lock()
+			b.taken = func() { b.pool.SetPolicy("acme", policy) }
+			b.mu.Unlock()
+			require.Equal(t, "1", b.text(workerOf("acme", countsRequests)))
+		}
+	})
 }
 
 // Owners of a group that have other compilers share no isolate with the rest of it.

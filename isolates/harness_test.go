@@ -42,6 +42,7 @@ type bench struct {
 	lost    []string       // workers whose code has cost a thread
 	keeps   bool           // a persistent context holds bytes when the test ends
 	closed  []string       // owners and workers of which a thread has no context any more
+	taken   func()         // is called when a thread has taken events and has not begun them; nil = not
 	busy    int            // how often a thread had no free slot when it was asked to take events
 
 	calling, mostCalling int               // calls of bindings under way
@@ -145,6 +146,9 @@ func (b *bench) Next(_, free int) []*lifecycle.Attempt {
 	n := min(free, len(b.next))
 	batch := b.next[:n:n]
 	b.next = b.next[n:]
+	if n > 0 && b.taken != nil {
+		b.taken()
+	}
 	return batch
 }
 
