@@ -78,6 +78,7 @@ var goes = map[string]string{
 	"loadtest/machine/child.go:StartChild":               "waits for the child process; Done is closed when it has ended",
 	"loadtest/drain.go:refill":                           "ends with the context; its caller reads what it sends",
 	"loadtest/noisy.go:whileNoisy":                       "ends with the context; its caller reads what it sends",
+	"loadtest/noisy.go:whilePurged":                      "ends with the command; its caller reads what it sends",
 	"loadtest/machine/slowserver.go:OpenSlowServer":      "ends when the server is closed",
 	"loadtest/publisher.go:newStreamer":                  "a call of an open loop; at most its rate times its timeout",
 }

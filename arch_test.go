@@ -304,7 +304,7 @@ var house = map[string]room{
 	// Pages for operators. It asks the fleet by its control endpoints.
 	"internal/operate/console": {
 		pure: true, rooms: []string{"events/workers", "consumer/deadletter", "events", "internal/operate/audit",
-			"internal/operate/control", "internal/operate/doctor",
+			"internal/operate/cancels", "internal/operate/control", "internal/operate/doctor",
 			"internal/operate/flow", "internal/operate/queue", "internal/http/localhost", "internal/operate/runs",
 			"internal/operate/tail", "internal/operate/usage"},
 		libs: []string{libNATS, libEsbuild, libZerolog, "github.com/aymanbagabas/go-udiff", "golang.org/x/net/netutil"},
