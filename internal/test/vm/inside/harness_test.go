@@ -127,10 +127,14 @@ func metric(t *testing.T, begins string) (sum float64) {
 }
 
 // deploy deploys a worker, and has it answer.
-func deploy(t *testing.T, owner, name, source string) {
+func deploy(t *testing.T, owner, name, source string, manifest ...string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), name+".js")
+	dir := t.TempDir()
+	file := filepath.Join(dir, name+".js")
 	require.NoError(t, os.WriteFile(file, []byte(source), 0o644))
+	for _, m := range manifest {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".pinwheel.json"), []byte(m), 0o644))
+	}
 	await(t, owner+"/"+name+" is deployed", func() bool {
 		out, err := sh(t, "pinwheel deploy "+file+" --owner "+owner)
 		if err != nil {

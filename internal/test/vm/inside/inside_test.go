@@ -88,7 +88,7 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	require.Len(t, take, 1)
-	deploy(t, "acme", "guest", breach.Worker(take))
+	deploy(t, "acme", "guest", breach.Worker(take), `{"limits": {"cpuMs": 120000, "wallMs": "10m"}}`)
 	deploy(t, "beta", "w", worker)
 	beta := func() string { return must(t, `pinwheel send task beta/w --timeout 4m --data '{"n":41}'`) }
 	require.Contains(t, beta(), "42")

@@ -10,7 +10,7 @@ const make = (n) => {
   return new Uint8Array([...head, ...section(1, [1, 96, 0, 0]), ...section(3, [1, 0]), ...section(5, [1, 0, 224, 3]), ...section(7, [1, 1, 102, 0, 0]), ...section(10, [1, ...leb(body.length), ...body])]);
 };
 export default { fetch() {
-  if (WebAssembly.validate(make(1200))) return new Response("1200 pass");
+  if (WebAssembly.validate(make(1300))) return new Response("1300 pass");
   const { f } = new WebAssembly.Instance(new WebAssembly.Module(make(900))).exports;
   for (;;) f();
 } };
