@@ -120,7 +120,7 @@ func TestMemory(t *testing.T) {
 	require.Contains(t, out, "a cell used more memory than it may: its attempts run again in the next one")
 	t.Log(must(t, "journalctl -u pinwheel --no-pager | grep 'more memory'; journalctl -k --no-pager | grep -i 'oom' | tail -3"))
 	await(t, "it is recorded", func() bool {
-		out, err := sh(t, "pinwheel audit --source process --json")
+		out, err := sh(t, "pinwheel audit acme --json")
 		return err == nil && strings.Contains(out, "cells.end") && strings.Contains(out, "memory")
 	})
 	await(t, "the cgroup of the cell is removed", func() bool {
