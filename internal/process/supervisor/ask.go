@@ -61,12 +61,20 @@ func (s *Supervisor) First(ctx context.Context, path string) (body []byte, err e
 	return nil, err
 }
 
+// ask asks the process of a child. If another one takes its place meanwhile, what it answers counts: the first may end.
 func (c *child) ask(ctx context.Context, path, accept string) Answer {
 	p := c.current.Load()
 	if p == nil {
 		return Answer{Err: errors.New("not running")}
 	}
-	return p.ask(ctx, path, accept)
+	for {
+		a := p.ask(ctx, path, accept)
+		next := c.current.Load()
+		if next == nil || next == p || a.bad(c.index) == nil {
+			return a
+		}
+		p = next
+	}
 }
 
 func (p *process) ask(ctx context.Context, path, accept string) Answer {
