@@ -173,8 +173,8 @@ var house = map[string]room{
 	},
 	// Parts of isolates that know neither runs nor threads.
 	"isolates/ask": {
-		rooms: []string{"internal/lib/guard", "isolates/js", "isolates/offload/charset", "isolates/offload/subtle",
-			"isolates/v8x"},
+		rooms: []string{"internal/lib/guard", "isolates/js", "isolates/offload/charset",
+			"isolates/offload/rewriter", "isolates/offload/subtle", "isolates/v8x"},
 		libs: []string{"golang.org/x/net/idna"},
 	},
 	"isolates/callqueue": {pure: true, rooms: []string{"internal/lib/guard"}},
@@ -207,11 +207,13 @@ var house = map[string]room{
 	// Reads modules of WebAssembly before V8 does. It knows no V8.
 	"isolates/wasm": {pure: true, tests: []string{"internal/test/wasmtest"}},
 	// Long operations beside the pinned threads.
-	"isolates/offload": {rooms: []string{"internal/lib/perowner", "isolates/offload/compression", "isolates/v8x"}},
+	"isolates/offload": {rooms: []string{"internal/lib/perowner", "isolates/offload/compression",
+		"isolates/offload/rewriter", "isolates/v8x"}},
 	"isolates/offload/subtle": {rooms: []string{"internal/lib/perowner", "isolates/offload",
 		"isolates/offload/compression", "isolates/offload/nodecrypto", "isolates/offload/webcrypto", "isolates/v8x"}},
 	"isolates/offload/nodecrypto": {pure: true, libs: []string{"golang.org/x/crypto"}},
 	"isolates/offload/webcrypto":  {pure: true, libs: []string{"github.com/cloudflare/circl"}},
+	"isolates/offload/rewriter":   {pure: true},
 	"isolates/offload/charset":    {pure: true, libs: []string{"golang.org/x/text/encoding"}},
 	"isolates/offload/compression": {pure: true, libs: []string{"github.com/andybalholm/brotli",
 		"github.com/klauspost/compress"}},

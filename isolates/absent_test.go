@@ -13,7 +13,7 @@ const noEval = "a worker runs only the code of its bundle, and neither eval(text
 // absentNames are globals that other runtimes have and workers lack. Code that tests for them with typeof finds none,
 // and takes another way.
 var absentNames = []string{
-	"SharedArrayBuffer", "Atomics", "Buffer", "process", "require", "HTMLRewriter", "Worker",
+	"SharedArrayBuffer", "Atomics", "Buffer", "process", "require", "Worker",
 	"SharedWorker", "importScripts", "XMLHttpRequest", "FileReader", "localStorage", "sessionStorage", "indexedDB",
 	"document", "window", "global", "module", "exports",
 	"__dirname", "__filename", "Deno", "Bun", "Temporal",
@@ -40,11 +40,10 @@ func TestAbsentGlobalsAreExplained(t *testing.T) {
 	b := newBench(t)
 	b.cpu = ample
 	for code, want := range map[string]string{
-		`process.env.HOME`:   "ReferenceError: process is not defined (a worker has it if its manifest says \"node\": true; variables come as env, the second argument of a handler)",
-		`new HTMLRewriter()`: "ReferenceError: HTMLRewriter is not defined (a worker has none; an npm package that parses HTML in JavaScript does its work)",
-		`eval("1")`:          "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
-		`new Function("1")`:  "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
-		`nonesuch()`:         "ReferenceError: nonesuch is not defined",
+		`process.env.HOME`:  "ReferenceError: process is not defined (a worker has it if its manifest says \"node\": true; variables come as env, the second argument of a handler)",
+		`eval("1")`:         "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
+		`new Function("1")`: "EvalError: Code generation from strings disallowed for this context (" + noEval + ")",
+		`nonesuch()`:        "ReferenceError: nonesuch is not defined",
 	} {
 		for _, source := range []string{`export default { task() { ` + code + ` } }`,
 			code + `; export default { task() {} }`} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pinwheel-run/pinwheel/isolates/js"
 	"github.com/pinwheel-run/pinwheel/isolates/offload/charset"
+	"github.com/pinwheel-run/pinwheel/isolates/offload/rewriter"
 	"github.com/pinwheel-run/pinwheel/isolates/offload/subtle"
 	"github.com/pinwheel-run/pinwheel/isolates/v8x"
 )
@@ -50,6 +51,8 @@ func answer(op int, q *v8x.Commands) ([]byte, error) {
 		return subtle.Now(q).Answer(), nil
 	case js.AskDecode:
 		return decodeLegacy(q.Text(), int(q.Int()), q.View(), q.Bool(), q.Bool())
+	case js.AskSelector:
+		return selector(q.Text()), nil
 	case js.AskTimingSafeEqual:
 		a := q.View()
 		return v8x.AnswerBool(constanttime.ConstantTimeCompare(a, q.View()) == 1), nil
@@ -57,6 +60,15 @@ func answer(op int, q *v8x.Commands) ([]byte, error) {
 		return v8x.AnswerString(DomainToASCII(q.Text())), nil
 	}
 	return nil, fmt.Errorf("host.ask: unknown op %d", op)
+}
+
+// selector checks a selector of an HTMLRewriter. The answer is the number of its parts in two bytes, or what is wrong.
+func selector(text string) []byte {
+	n, err := rewriter.Count(text)
+	if err != nil {
+		return v8x.AnswerString(err.Error())
+	}
+	return v8x.AnswerBytes([]byte{byte(n), byte(n >> 8)})
 }
 
 // decodeLegacy decodes a piece of text in one of the legacy encodings. The answer has two strings. The first is the

@@ -1,6 +1,6 @@
 // Package hostcalls has the operations that the JavaScript of a run asks of Go, and whose answers come later:
-// subrequests, bodies that JavaScript does not read, WebSockets, calls of bindings and services, sends, cryptography
-// and compression.
+// subrequests, bodies that JavaScript does not read, WebSockets, calls of bindings and services, sends, cryptography,
+// compression and HTMLRewriter.
 //
 // Calls has those of one run. Each command that begins a call is a row of begins. Each kind of call keeps its state in
 // a type of its own. End ends all of them when the run ends. The package reaches the run, its thread and its context
@@ -99,14 +99,15 @@ type Calls struct {
 	ctx     context.Context    //nolint:containedctx // of the calls, which end with it; nil until the first
 	cancel  context.CancelFunc // nil until the first
 
-	fetches  fetches
-	sends    sends
-	services services
-	offloads offloads
-	zips     zips
-	sockets  sockets
-	tcp      tcpSockets
-	piped    piped
+	fetches   fetches
+	sends     sends
+	services  services
+	offloads  offloads
+	zips      zips
+	rewriters rewriters
+	sockets   sockets
+	tcp       tcpSockets
+	piped     piped
 }
 
 // begins has the function that carries out a command, by the number of the command.
@@ -122,6 +123,8 @@ var begins = [...]func(*Calls, *v8x.Commands){
 	js.CmdSubtle:       func(r *Calls, in *v8x.Commands) { r.offloads.subtle(r, in) },
 	js.CmdZip:          func(r *Calls, in *v8x.Commands) { r.zips.step(r, in) },
 	js.CmdZipClose:     func(r *Calls, in *v8x.Commands) { r.zips.end(in.Number()) },
+	js.CmdRewrite:      func(r *Calls, in *v8x.Commands) { r.rewriters.step(r, in) },
+	js.CmdRewriteClose: func(r *Calls, in *v8x.Commands) { r.rewriters.end(in.Number()) },
 	js.CmdSocketOpen:   func(r *Calls, in *v8x.Commands) { r.sockets.begin(r, in) },
 	js.CmdSocketAccept: func(r *Calls, in *v8x.Commands) { r.sockets.accept(r, in.Number()) },
 	js.CmdSocketSend:   func(r *Calls, in *v8x.Commands) { r.sockets.send(in) },

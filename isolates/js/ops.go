@@ -70,6 +70,8 @@ const (
 	CmdSocketSend   = 34
 	CmdSocketEnd    = 35
 	CmdSocketAccept = 36
+	CmdRewrite      = 37
+	CmdRewriteClose = 38
 	CmdUpload       = 40
 	CmdFetchMore    = 41
 	CmdCall         = 50
@@ -91,4 +93,5 @@ const (
 	AskWasmDecode      = 9 // v8x.AskWasmDecode
 	AskSubtle          = 30
 	AskDecode          = 31
+	AskSelector        = 32
 )

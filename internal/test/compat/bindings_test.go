@@ -34,6 +34,7 @@ func TestBindings(t *testing.T) {
 		{"queue.js", `{"queueProducers": {"QUEUE": "jobs"}}`, together},
 		{"services.js", servicesOptions, oneByOne},
 		{"version.js", `{"versionMetadata": "VERSION"}`, together},
+		{"rewriter.js", `{}`, together},
 		{"apis.js", `{"compatibilityFlags": ["nodejs_compat"], "bindings": {"GREETING": "hi"}}`, together},
 	}
 	var modules []string

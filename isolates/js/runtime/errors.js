@@ -213,7 +213,6 @@ const absent = {
   "SharedArrayBuffer is not defined": "a worker has none, since nothing bounds shared memory",
   "Atomics is not defined": "a worker has none, since it has no shared memory",
   "Buffer is not defined": "a worker has it if its manifest says \"node\": true; it has Uint8Array, TextEncoder, atob() and btoa() anyway",
-  "HTMLRewriter is not defined": "a worker has none; an npm package that parses HTML in JavaScript does its work",
   "Worker is not defined": "a worker starts no threads; env.QUEUE.send() has another event run",
   "SharedWorker is not defined": "a worker starts no threads; env.QUEUE.send() has another event run",
   "importScripts is not defined": "a worker has import, and deploy bundles what is imported",

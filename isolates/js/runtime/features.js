@@ -52,7 +52,7 @@ const table = {
   },
   forms: {
     interfaces: ["Blob", "File", "FormData"],
-    names: ["blobBytes", "blobType", "blobView", "cleanType", "extractMimeType", "fileModified", "fileName", "newBlob", "newFile",
+    names: ["blobBytes", "blobType", "blobView", "cleanType", "extractMimeType", "fileModified", "fileName", "mimeParam", "newBlob", "newFile",
       "parseFormBody", "parseMimeType", "serializeMimeType", "serializeMultipart"],
     tests: ["isBlob", "isFile", "isFormData"],
   },
@@ -80,6 +80,7 @@ const table = {
     replaceable: ["performance"],
     names: ["performance"],
   },
+  rewriter: { interfaces: ["HTMLRewriter"] },
   routes: { names: ["matchRoute", "noRoute", "readRoutes"] },
   sender: { names: ["grantCredit", "newSender"] },
   sockets: { names: ["socketsExports"] },

@@ -21,6 +21,7 @@ internal.sendOps = {
   CLEAR: 11, FETCH: 12, FETCH_ABORT: 13, QUEUE: 14, UNCAUGHT: 15,
   ACTING: 16, HOOK_DONE: 17, BODY: 18, PULL: 19, DECIDE: 20, BATCH_DONE: 21, PIPE: 22, GATHER: 23,
   SUBTLE: 30, ZIP: 31, ZIP_CLOSE: 32, SOCKET_OPEN: 33, SOCKET_SEND: 34, SOCKET_END: 35, SOCKET_ACCEPT: 36,
+  REWRITE: 37, REWRITE_CLOSE: 38,
   UPLOAD: 40, FETCH_MORE: 41, CALL: 50,
   TCP_OPEN: 60, TCP_SEND: 61, TCP_MORE: 62, TCP_END: 63, TCP_SECURE: 64,
 };
@@ -32,7 +33,7 @@ internal.askOps = {
   WASM: 6, // asked by v8x/wasm.cc
   WASM_IMPORT: 7, WASM_TAG: 8,
   WASM_DECODE: 9, // asked by v8x/wasm.cc
-  SUBTLE: 30, DECODE: 31,
+  SUBTLE: 30, DECODE: 31, SELECTOR: 32,
 };
 
 // subtleOps are the operations of SUBTLE, for both ask and send: those of Web Crypto, and from 44 on those of

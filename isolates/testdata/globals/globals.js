@@ -9,7 +9,7 @@ const ecmascript = ["AggregateError", "Array", "ArrayBuffer", "AsyncDisposableSt
   "isFinite", "isNaN", "parseFloat", "parseInt", "undefined", "unescape"];
 
 const interfaces = ["AbortController", "AbortSignal", "Blob", "BroadcastChannel", "ByteLengthQueuingStrategy", "Cache", "CacheStorage", "CloseEvent", "CompressionStream", "CountQueuingStrategy", "Crypto", "CryptoKey",
-  "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventSource", "EventTarget", "File", "FixedLengthStream", "FormData", "Headers", "IdentityTransformStream", "MessageChannel", "MessageEvent", "MessagePort", "Navigator", "Performance", "PerformanceEntry", "PerformanceMark",
+  "CustomEvent", "DOMException", "DecompressionStream", "ErrorEvent", "Event", "EventSource", "EventTarget", "File", "FixedLengthStream", "FormData", "HTMLRewriter", "Headers", "IdentityTransformStream", "MessageChannel", "MessageEvent", "MessagePort", "Navigator", "Performance", "PerformanceEntry", "PerformanceMark",
   "PerformanceMeasure", "PerformanceObserver", "PerformanceObserverEntryList",
   "PromiseRejectionEvent", "QuotaExceededError", "ReadableByteStreamController", "ReadableStream", "ReadableStreamBYOBReader",
   "ReadableStreamBYOBRequest", "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "Request", "Response", "Scheduler",

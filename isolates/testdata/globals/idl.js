@@ -25,6 +25,7 @@ const interfaces = {
   File: [2, "Blob", "", "name lastModified"],
   FixedLengthStream: [1, "IdentityTransformStream", ""],
   FormData: [0, "", "append/2 delete/1 get/1 getAll/1 has/1 set/2 entries/0 keys/0 values/0 forEach/1"],
+  HTMLRewriter: [0, "", "on/2 onDocument/1 transform/1"],
   Headers: [0, "", "append/2 delete/1 get/1 getSetCookie/0 has/1 set/2 entries/0 keys/0 values/0 forEach/1"],
   IdentityTransformStream: [0, "TransformStream", ""],
   MessageChannel: [0, "", "", "port1 port2"],

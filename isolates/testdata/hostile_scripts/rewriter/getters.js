@@ -1,0 +1,4 @@
+// getters and converters that throw, or rewrite
+// outcome: ok
+
+export default { async fetch() { const bad = { get element() { throw new Error("1"); } }; let n = 0; const t = (f) => { try { f(); } catch { n++; } }; const r = new HTMLRewriter(); t(() => r.on("a", bad)); t(() => r.onDocument({ get end() { throw new Error("2"); } })); t(() => r.on({ toString() { throw new Error("3"); } }, {})); const out = await r.on("a", { element(e) { t(() => e.before({ toString() { throw new Error("4"); } })); t(() => e.before("x", { get html() { throw new Error("5"); } })); t(() => e.setAttribute("a", { toString() { e.remove(); throw new Error("6"); } })); e.before({ toString() { e.removeAttribute("x"); return "b"; } }); }, text() { return { get then() { n++; throw new Error("7"); } }; } }).transform(new Response("<a x=1>t</a>")).text().catch((e) => e.message); return new Response(n === 7 && out === "7" ? "ok" : `${n} ${out}`); } };

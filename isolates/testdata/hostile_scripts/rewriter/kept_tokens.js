@@ -1,0 +1,4 @@
+// tokens of an HTMLRewriter that are kept, and used when their handlers are over
+// outcome: ok
+
+export default { async fetch() { const kept = []; const keep = (t) => { kept.push(t); }; const out = await new HTMLRewriter().on("p", { element(e) { kept.push(e, e.attributes); e.onEndTag(keep); }, text: keep, comments: keep }).onDocument({ doctype: keep, end: keep }).transform(new Response("<!doctype html><p a=1>t<!--c--></p>")).text(); let n = 0; for (const t of kept) for (const name of ["tagName", "text", "name", "next", "append", "before", "getAttribute"]) { try { const f = t[name]; if (typeof f === "function") f.call(t, "x"); else if (f === undefined) n++; else return new Response("read " + name); } catch { n++; } } return new Response(n === 7 * kept.length ? "ok" : `${n} ${kept.length}`); } };
