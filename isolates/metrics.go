@@ -59,7 +59,7 @@ var (
 	descCodeBad   = desc("code_cache_rejected_total", "Times that V8 rejected compiled code.")
 	descFailed    = desc("wait_until_failures_total", "Promises passed to waitUntil that rejected.")
 	descCut       = desc("wait_until_cut_total", "Events whose waitUntil work was cut short by a limit.")
-	descOffloaded = desc("offloaded_total", "Operations of events that ran outside the pinned threads: long ones of crypto.subtle, and compression.")
+	descOffloaded = desc("offloaded_total", "Operations of events that ran outside the pinned threads: long ones of crypto.subtle, compression, and HTMLRewriter.")
 	descYielded   = desc("turns_yielded_total", "Turns of JavaScript that took long and left their thread to others that waited.")
 	descPiped     = desc("piped_bytes_total", "Bytes of bodies that went on without JavaScript, or that it got in one piece.")
 	descOffCPU    = desc("offload_cpu_seconds_total", "CPU time of those operations.")

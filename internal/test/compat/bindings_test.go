@@ -48,7 +48,7 @@ func TestBindings(t *testing.T) {
 		calls += len(theirs)
 		t.Run(test.file, func(t *testing.T) { compareCalls(t, test.file, theirs, test.ours(t, f.deploy(t, test.file))) })
 	}
-	enoughCalls(t, calls, 800)
+	enoughCalls(t, calls, 1150)
 }
 
 // compareCalls holds the answers of Pinwheel to those of workerd, but for those that known names. It returns their

@@ -1,0 +1,79 @@
+package isolates
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/events/workers"
+)
+
+const longPage = `
+const piece = new TextEncoder().encode('<div class="a b c" title="x">text</div>'.repeat(1000));
+const page = (n) => new ReadableStream({ pull(c) { if (n-- > 0) c.enqueue(piece); else c.close(); } });
+`
+
+// The CPU time that Go uses for a page is the run's, and ends with the run's limit.
+func TestRewritingIsCharged(t *testing.T) {
+	t.Parallel()
+	const code = longPage + `export default { async task({ payload }) {
+		const r = new HTMLRewriter();
+		for (let i = 0; i < 500; i++) r.on("[title*=y" + i + "]", {});
+		let n = 0;
+		for await (const chunk of r.transform(new Response(page(payload.pieces))).body) n += chunk.length;
+		return n;
+	} }`
+	b := newBench(t)
+	w := worker("w", code)
+	w.Limits = workers.Limits{CPU: workers.Millis(20 * time.Second), Wall: workers.Millis(patience)}
+	before := b.pool.done.offloadCPU.Load()
+	o := b.run(w, task(`{"pieces":20}`))
+	require.Nil(t, o.end.Failure)
+	require.Contains(t, string(o.reply.Body), "780000")
+	inGo := time.Duration(b.pool.done.offloadCPU.Load() - before)
+	require.Greater(t, inGo, 10*time.Millisecond)
+	require.Greater(t, o.end.CPU, inGo)
+	w = worker("poor", code)
+	w.Limits = workers.Limits{CPU: workers.Millis(20 * time.Millisecond), Wall: workers.Millis(patience)}
+	o = b.run(w, task(`{"pieces":1000000}`))
+	require.NotNil(t, o.end.Failure)
+	require.Equal(t, events.ReasonCPU, o.end.Failure.Reason)
+}
+
+// A page belongs to the event that began to read it.
+func TestAPageOfAPastEventIsOver(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := worker("w", longPage+`let reader; export default { async task() {
+		if (reader) try { for (;;) if ((await reader.read()).done) return "read"; } catch (e) { return String(e); }
+		reader = new HTMLRewriter().on("i", {}).transform(new Response(page(100))).body.getReader();
+		await reader.read();
+		return "kept";
+	} }`)
+	require.Contains(t, string(b.run(w, task("{}")).reply.Body), "kept")
+	o := b.run(w, task("{}"))
+	require.Nil(t, o.end.Failure)
+	require.Contains(t, string(o.reply.Body), "TypeError: HTMLRewriter: the page belongs to an event that is over")
+}
+
+// A page that a subrequest brings in a coding is rewritten decoded, and goes out as a reply.
+func TestPagesOfSubrequestsAreRewritten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, loopback)
+	b.cpu = ample
+	text := strings.Repeat("<p>grüße</p>", 20_000)
+	target := codedServer(t, text)
+	for _, coding := range []string{"gzip", "br"} {
+		e := fetch("GET", "http://x/", "")
+		o := b.run(worker("w", `export default { async fetch() {
+			const page = await fetch("`+target+`/`+coding+`", { headers: { "accept-encoding": "gzip, br" } });
+			return new HTMLRewriter().on("p", { text(t) { if (t.lastInTextNode) t.after("!"); } }).transform(page);
+		} }`), e)
+		require.Nil(t, o.end.Failure, coding)
+		require.Equal(t, strings.ReplaceAll(text, "</p>", "!</p>"), string(o.reply.Body), coding)
+		require.NotContains(t, strings.Join(o.reply.Headers, " "), "content-encoding", coding)
+	}
+}
