@@ -437,6 +437,84 @@ declare class FixedLengthStream extends IdentityTransformStream {
   constructor(expectedLength: number | bigint, strategy?: { highWaterMark?: number });
 }
 
+/** What the handlers of an HTMLRewriter get. A token ends when its handler has returned or its promise is settled. */
+declare namespace HTMLRewriterTypes {
+  interface ContentOptions {
+    /** The content is HTML, and goes into the page as it is. Otherwise it is text. */
+    html?: boolean;
+  }
+
+  interface Token {
+    before(content: string, options?: ContentOptions): this;
+    after(content: string, options?: ContentOptions): this;
+    remove(): this;
+  }
+
+  interface ReplaceableToken extends Token {
+    readonly removed: boolean;
+    replace(content: string, options?: ContentOptions): this;
+  }
+
+  interface Element extends ReplaceableToken {
+    tagName: string;
+    readonly attributes: IterableIterator<[name: string, value: string]>;
+    readonly namespaceURI: string;
+    getAttribute(name: string): string | null;
+    hasAttribute(name: string): boolean;
+    setAttribute(name: string, value: string): this;
+    removeAttribute(name: string): this;
+    prepend(content: string, options?: ContentOptions): this;
+    append(content: string, options?: ContentOptions): this;
+    setInnerContent(content: string, options?: ContentOptions): this;
+    removeAndKeepContent(): this;
+    /** Only the last handler of an element is called. It throws if the element has no end tag. */
+    onEndTag(handler: (tag: EndTag) => void | Promise<void>): void;
+  }
+
+  interface EndTag extends Token {
+    name: string;
+  }
+
+  interface Text extends ReplaceableToken {
+    readonly text: string;
+    readonly lastInTextNode: boolean;
+  }
+
+  interface Comment extends ReplaceableToken {
+    text: string;
+  }
+
+  interface Doctype {
+    readonly name: string | null;
+    readonly publicId: string | null;
+    readonly systemId: string | null;
+  }
+
+  interface DocumentEnd {
+    append(content: string, options?: ContentOptions): this;
+  }
+
+  interface ElementHandlers {
+    element?(element: Element): void | Promise<void>;
+    comments?(comment: Comment): void | Promise<void>;
+    text?(chunk: Text): void | Promise<void>;
+  }
+
+  interface DocumentHandlers {
+    doctype?(doctype: Doctype): void | Promise<void>;
+    comments?(comment: Comment): void | Promise<void>;
+    text?(chunk: Text): void | Promise<void>;
+    end?(end: DocumentEnd): void | Promise<void>;
+  }
+}
+
+/** Changes pages while they pass, as Cloudflare's does. */
+declare class HTMLRewriter {
+  on(selector: string, handlers: HTMLRewriterTypes.ElementHandlers): this;
+  onDocument(handlers: HTMLRewriterTypes.DocumentHandlers): this;
+  transform(response: Response): Response;
+}
+
 /** What setImmediate() returns. */
 interface Immediate {
   ref(): this;
