@@ -72,6 +72,7 @@ var goes = map[string]string{
 	"isolates/pool.go:waitAtMost":                        "waits for a group no longer than it is given: V8 may not let a thread go",
 	"isolates/hostcalls/socket.go:open":                  "a call of its run, which ends when the run does",
 	"isolates/hostcalls/line.go:startWriting":            "ends when nothing is to be written, or the connection is closed",
+	"isolates/hostcalls/lookup.go:lookUp":                "a call of its run, which ends when the run does",
 	"isolates/hostcalls/tcp.go:begin":                    "a connection of its run, which ends when the run does",
 	"isolates/hostcalls/tcp_live.go:becomeSecure":        "converse waits for it",
 	"loadtest/sources.go:measure":                        "its caller reads what it returns",

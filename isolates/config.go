@@ -28,6 +28,8 @@ type Config struct {
 	// Dial connects for the requests, sockets and WebSockets of an owner's handlers, in a process that cannot connect
 	// itself. The guard is behind it: AllowAddresses and AllowHosts mean nothing then. nil = this process connects.
 	Dial egress.Dial
+	// Lookup finds the addresses of names, in such a process. nil = this process does.
+	Lookup egress.Lookup
 	// RootCAs are the authorities whose certificates handlers' requests accept; see egress.Authorities. nil = those of
 	// the system, whose files are read when they are first needed.
 	RootCAs *x509.CertPool

@@ -39,7 +39,7 @@ func New(cfg Config, source Source, host Host) (*Pool, error) {
 		Files: cfg.Files, Services: cfg.Services,
 		Piped: &p.done.piped, Offloaded: &p.done.offloaded, OffloadCPU: &p.done.offloadCPU,
 	}
-	p.calls.Egress.Dial, p.calls.Egress.Refuse = cfg.Dial, cfg.RefuseAddress
+	p.calls.Egress.Dial, p.calls.Egress.Lookup, p.calls.Egress.Refuse = cfg.Dial, cfg.Lookup, cfg.RefuseAddress
 	p.calls.Egress.Trust(cfg.RootCAs)
 	return p, nil
 }

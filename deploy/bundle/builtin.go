@@ -82,13 +82,13 @@ var workersNames = []string{"RpcTarget", "WorkerEntrypoint", "env", "exports", "
 var runtimeNames = map[string][]string{"workers": workersNames, "sockets": {"connect"}}
 
 // ImportsSockets reports whether a bundle may open TCP connections: whether it says anywhere that it imports
-// cloudflare:sockets, or Node's modules and the name of one that has sockets.
+// cloudflare:sockets, or Node's modules and the name of one that came with them.
 func ImportsSockets(code string) bool {
 	return strings.Contains(code, `from "cloudflare:sockets"`) || ImportsNode(code) && socketModule.MatchString(code)
 }
 
-// socketModule is a string with the name of a module of Node that has sockets.
-var socketModule = regexp.MustCompile("[\"'`](?:node:)?(?:net|tls)[\"'`]")
+// socketModule is a string with the name of a module of Node that is about the network.
+var socketModule = regexp.MustCompile("[\"'`](?:node:)?(?:net|tls|dns|dns/promises)[\"'`]")
 
 // ImportsRuntime reports whether a bundle may import cloudflare:workers: whether it says so anywhere.
 func ImportsRuntime(code string) bool { return strings.Contains(code, `from "cloudflare:workers"`) }

@@ -21,19 +21,17 @@ func ImportsNode(code string) bool { return strings.Contains(code, nodeRuntime) 
 // nodeBuiltins are the modules that isolates/js/node has.
 var nodeBuiltins = []string{
 	"_stream_duplex", "_stream_passthrough", "_stream_readable", "_stream_transform", "_stream_writable", "assert",
-	"assert/strict", "async_hooks", "buffer", "console", "crypto", "diagnostics_channel", "events", "module",
-	"net", "os", "path",
-	"path/posix", "path/win32", "perf_hooks", "process", "punycode", "querystring", "stream", "stream/consumers",
-	"stream/promises", "stream/web", "string_decoder", "sys", "timers", "timers/promises", "tls", "url", "util",
-	"util/types",
-	"zlib",
+	"assert/strict", "async_hooks", "buffer", "console", "crypto", "diagnostics_channel", "dns", "dns/promises", "events",
+	"module", "net", "os", "path", "path/posix", "path/win32", "perf_hooks", "process", "punycode", "querystring",
+	"stream", "stream/consumers", "stream/promises", "stream/web", "string_decoder", "sys", "timers", "timers/promises", "tls", "url",
+	"util", "util/types", "zlib",
 }
 
 // nodeAbsent are Node's other modules. They can be imported, and what is used of them throws.
 var nodeAbsent = []string{
 	"_http_agent", "_http_client", "_http_common", "_http_incoming", "_http_outgoing", "_http_server", "_stream_wrap",
-	"_tls_common", "_tls_wrap", "child_process", "cluster", "constants", "dgram", "dns", "dns/promises",
-	"domain", "fs", "fs/promises", "http", "http2", "https", "inspector", "inspector/promises", "readline",
+	"_tls_common", "_tls_wrap", "child_process", "cluster", "constants", "dgram", "domain",
+	"fs", "fs/promises", "http", "http2", "https", "inspector", "inspector/promises", "readline",
 	"readline/promises", "repl", "sea", "sqlite", "test", "test/reporters", "trace_events", "tty", "v8", "vm",
 	"wasi", "worker_threads",
 }

@@ -17,17 +17,17 @@ func TestNodesModulesInABundle(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"app.pinwheel.json":                `{"node": true}`,
-		"package.json":                     `{"name": "app"}`,
-		"node_modules/events/package.json": `{"name": "events", "main": "index.js"}`,
-		"node_modules/events/index.js":     `module.exports = "events as a package";`,
-		"node_modules/dns/package.json":    `{"name": "dns", "main": "index.js"}`,
-		"node_modules/dns/index.js":        `module.exports = "dns as a package";`,
-		"node_modules/reader/package.json": `{"name": "reader", "main": "index.js", "browser": {"fs": false, "dgram": "./web.js"}}`,
-		"node_modules/reader/index.js":     `module.exports = [require("fs"), require("dgram"), require("node:fs")];`,
-		"node_modules/reader/web.js":       `module.exports = "dgram for browsers";`,
-		"node_modules/test/package.json":   `{"name": "test", "main": "index.js"}`,
-		"node_modules/test/index.js":       `module.exports = "test as a package";`,
+		"app.pinwheel.json":                  `{"node": true}`,
+		"package.json":                       `{"name": "app"}`,
+		"node_modules/events/package.json":   `{"name": "events", "main": "index.js"}`,
+		"node_modules/events/index.js":       `module.exports = "events as a package";`,
+		"node_modules/readline/package.json": `{"name": "readline", "main": "index.js"}`,
+		"node_modules/readline/index.js":     `module.exports = "readline as a package";`,
+		"node_modules/reader/package.json":   `{"name": "reader", "main": "index.js", "browser": {"fs": false, "dgram": "./web.js"}}`,
+		"node_modules/reader/index.js":       `module.exports = [require("fs"), require("dgram"), require("node:fs")];`,
+		"node_modules/reader/web.js":         `module.exports = "dgram for browsers";`,
+		"node_modules/test/package.json":     `{"name": "test", "main": "index.js"}`,
+		"node_modules/test/index.js":         `module.exports = "test as a package";`,
 	} {
 		write(t, filepath.Join(dir, filepath.FromSlash(name)), text)
 	}
@@ -40,18 +40,18 @@ func TestNodesModulesInABundle(t *testing.T) {
 		return b.Code, nil
 	}
 	for text, want := range map[string]string{
-		`import it from "node:events";`:  `builtin("events")`,
-		`import it from "events";`:       `builtin("events")`,
-		`import it from "events/";`:      "events as a package",
-		`const it = require("util");`:    `builtin("util")`,
-		`import it from "fs/promises";`:  `builtin("fs/promises")`,
-		`import it from "dns";`:          "dns as a package",
-		`import it from "node:dns";`:     `builtin("dns")`,
-		`import it from "zlib";`:         `builtin("zlib")`,
-		`import it from "reader";`:       "dgram for browsers",
-		`import it from "test";`:         "test as a package",
-		`import it from "node:test";`:    `builtin("test")`,
-		`import "node:process"; let it;`: nodeBanner,
+		`import it from "node:events";`:   `builtin("events")`,
+		`import it from "events";`:        `builtin("events")`,
+		`import it from "events/";`:       "events as a package",
+		`const it = require("util");`:     `builtin("util")`,
+		`import it from "fs/promises";`:   `builtin("fs/promises")`,
+		`import it from "readline";`:      "readline as a package",
+		`import it from "node:readline";`: `builtin("readline")`,
+		`import it from "zlib";`:          `builtin("zlib")`,
+		`import it from "reader";`:        "dgram for browsers",
+		`import it from "test";`:          "test as a package",
+		`import it from "node:test";`:     `builtin("test")`,
+		`import "node:process"; let it;`:  nodeBanner,
 	} {
 		code, err := build(text)
 		require.NoError(t, err, text)
@@ -60,7 +60,7 @@ func TestNodesModulesInABundle(t *testing.T) {
 		require.True(t, bundle.ImportsNode(code))
 		require.False(t, bundle.ImportsSockets(code))
 	}
-	for _, name := range []string{"net", "node:net", "tls", "node:tls"} {
+	for _, name := range []string{"net", "node:net", "tls", "node:tls", "dns", "node:dns/promises"} {
 		code, err := build(`import it from "` + name + `";`)
 		require.NoError(t, err)
 		require.True(t, bundle.ImportsSockets(code), code)

@@ -97,7 +97,11 @@ func checkAddress(address string, allowed []netip.Prefix) error {
 	if err != nil {
 		return fmt.Errorf("%w: %.64q is none", errAddress, address)
 	}
-	ip := ap.Addr().Unmap().WithZone("")
+	return checkIP(ap.Addr().Unmap().WithZone(""), allowed)
+}
+
+// checkIP is checkAddress for an address without a port. ip must not be IPv4-mapped.
+func checkIP(ip netip.Addr, allowed []netip.Prefix) error {
 	for _, p := range allowed {
 		if p.Contains(ip) {
 			return nil

@@ -26,11 +26,16 @@ type Client struct {
 	// Dial connects for an owner in place of the guard, which is then behind it; nil = the guard connects. It is set
 	// before the first use, and called from any goroutine. An error that is Told is passed on as it is.
 	Dial Dial
+	// Lookup finds addresses in place of the guard, as Dial connects; nil = the guard does. It is set before the first
+	// use, and called from any goroutine.
+	Lookup Lookup
 	// Refuse says which addresses nothing of a handler may reach, whatever is allowed: those of the fleet's NATS. It is
 	// set before the first use, and called from any goroutine. nil = none.
 	Refuse func(netip.AddrPort) bool
 	TLS    *tls.Config // nil = the default; set before the first use
 	frames sync.Pool   // buffers of WebSockets that write
+	// checkIP is what the guard says of an address, whatever the port.
+	checkIP func(netip.Addr) error
 
 	mu     sync.Mutex
 	owners map[string]*Connections // only owners that have connections
@@ -45,7 +50,7 @@ const MaxResponseHead = 64 << 10
 // New makes a Client. allowed are private networks that it may reach. hosts are names that it connects to, whatever
 // addresses they resolve to.
 func New(allowed []netip.Prefix, hosts []string) *Client {
-	f := &Client{owners: map[string]*Connections{}}
+	f := &Client{owners: map[string]*Connections{}, checkIP: func(a netip.Addr) error { return checkIP(a, allowed) }}
 	free := &net.Dialer{
 		Timeout: 5 * time.Second,
 		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {

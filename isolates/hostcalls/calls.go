@@ -134,6 +134,7 @@ var begins = [...]func(*Calls, *v8x.Commands){
 	js.CmdTCPMore:      func(r *Calls, in *v8x.Commands) { r.tcp.more(in) },
 	js.CmdTCPEnd:       func(r *Calls, in *v8x.Commands) { r.tcp.end(in) },
 	js.CmdTCPSecure:    func(r *Calls, in *v8x.Commands) { r.tcp.secure(in) },
+	js.CmdLookUp:       (*Calls).lookUp,
 }
 
 // Begin carries out a command of JavaScript. It ignores commands that begin no call. A function of the table may keep

@@ -36,6 +36,7 @@ const (
 	OpTCPData        = 61
 	OpTCPSent        = 62
 	OpTCPClosed      = 63
+	OpLookedUp       = 64
 )
 
 // JavaScript to Go.
@@ -80,6 +81,7 @@ const (
 	CmdTCPMore      = 62
 	CmdTCPEnd       = 63
 	CmdTCPSecure    = 64
+	CmdLookUp       = 65
 )
 
 // Synchronous calls of JavaScript to Go (host.ask).

@@ -8,7 +8,7 @@ const { lazy, send } = host;
 const {
   ABORT, BATCH, BUILTIN, CALLED, CANCEL, CHUNK, CREDIT, DESCRIBE, ENDED, ENV, FETCH_EVENT, FETCH_FAILED, GATHERED, HANDLED, HOOK, METHOD_EVENT, MODULE, PART, PIPED, QUEUED, REDIRECT, RESPONSE,
   SCHEDULED_EVENT, SOCKET_CLOSED, SOCKET_MESSAGE, SOCKET_OPENED, SOCKET_SENT, TASK_EVENT,
-  TCP_CLOSED, TCP_DATA, TCP_OPENED, TCP_SENT, TIMERS, UNHANDLED, UPLOAD_WANTED, WHOLE, WORKED,
+  LOOKED_UP, TCP_CLOSED, TCP_DATA, TCP_OPENED, TCP_SENT, TIMERS, UNHANDLED, UPLOAD_WANTED, WHOLE, WORKED,
 } = entryOps;
 
 // describeFailure tells Go what a module threw during its evaluation. There is no event, so the id is 0.
@@ -86,6 +86,7 @@ function act(op, a, b, c, d, e, f, g, h) {
     case TCP_DATA: return internal.tcpData(a, b);
     case TCP_SENT: return internal.tcpSent(a, b, c);
     case TCP_CLOSED: return internal.tcpClosed(a, b, c);
+    case LOOKED_UP: return internal.lookedUp(a, b, c);
     case ENV: return prepare(a, b, c, d, e, f);
     case BUILTIN: return exportsOf(a);
     case MODULE: return loaded(a);

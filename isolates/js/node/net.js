@@ -4,7 +4,7 @@
 
 const {
   ArrayIsArray, ArrayPrototypePop, ArrayPrototypeSlice, Error, Number, NumberIsInteger, RegExpPrototypeExec,
-  StringPrototypeIncludes, StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeSplit, lengthOf, sealedProto,
+  StringPrototypeIncludes, StringPrototypeSlice, lengthOf, sealedProto,
 } = primordials;
 const { TCPHandler, liveBytes } = internal;
 const { builtin, callLater, checks, coded, put, wrongType } = internal.node;
@@ -13,49 +13,7 @@ const { Buffer } = builtin("buffer");
 const EventEmitter = builtin("events");
 const timers = builtin("timers");
 const { over } = internal.node.bufferParts;
-
-// ---- addresses ----
-
-const decimal = /^(?:0|[1-9][0-9]{0,2})$/;
-const group = /^[0-9A-Fa-f]{1,4}$/;
-const zoned = /^([^%]*)%[0-9A-Za-z.\-]+$/;
-
-function isIPv4(value) {
-  const parts = StringPrototypeSplit(`${value}`, ".", 5);
-  if (parts.length !== 4) return false;
-  for (let i = 0; i < 4; i++) {
-    if (RegExpPrototypeExec(decimal, parts[i]) === null || Number(parts[i]) > 255) return false;
-  }
-  return true;
-}
-
-// groups counts the groups of 16 bits in a part of an IPv6 address; -1 = it is malformed.
-function groups(text, mayEndInIPv4) {
-  if (text === "") return 0;
-  const parts = StringPrototypeSplit(text, ":", 9);
-  let n = 0;
-  for (let i = 0; i < parts.length; i++) {
-    if (RegExpPrototypeExec(group, parts[i]) !== null) n++;
-    else if (mayEndInIPv4 && i === parts.length - 1 && isIPv4(parts[i])) n += 2;
-    else return -1;
-  }
-  return n;
-}
-
-function isIPv6(value) {
-  const zone = RegExpPrototypeExec(zoned, `${value}`);
-  const text = zone === null ? `${value}` : zone[1];
-  const at = StringPrototypeIndexOf(text, "::");
-  if (at === -1) return groups(text, true) === 8;
-  const before = groups(StringPrototypeSlice(text, 0, at), false);
-  const after = groups(StringPrototypeSlice(text, at + 2), true);
-  return before >= 0 && after >= 0 && before + after < 8;
-}
-
-function isIP(value) {
-  if (isIPv4(value)) return 4;
-  return isIPv6(value) ? 6 : 0;
-}
+const { isIP, isIPv4, isIPv6 } = internal.nodeModule("address");
 
 // ---- sockets ----
 

@@ -82,7 +82,7 @@ internal.node = {
 // The modules that are there. deploy/bundle/nodecompat.go has these names, too.
 const there = {
   __proto__: null,
-  assert: true, async_hooks: true, buffer: true, console: true, crypto: true, diagnostics_channel: true, events: true, module: true,
+  assert: true, async_hooks: true, buffer: true, console: true, crypto: true, diagnostics_channel: true, dns: true, events: true, module: true,
   net: true, os: true,  path: true, perf_hooks: true, process: true, punycode: true, querystring: true, stream: true, string_decoder: true,
   timers: true, tls: true, url: true, util: true, zlib: true,
 };
@@ -90,7 +90,7 @@ const there = {
 // Modules that are a member of another one.
 const members = {
   __proto__: null,
-  "assert/strict": ["assert", "strict"], "path/posix": ["path", "posix"], "path/win32": ["path", "win32"],
+  "assert/strict": ["assert", "strict"], "dns/promises": ["dns", "promises"], "path/posix": ["path", "posix"], "path/win32": ["path", "win32"],
   "stream/consumers": ["stream", "consumers"], "stream/promises": ["stream", "promises"], "stream/web": ["stream", "web"],
   "timers/promises": ["timers", "promises"], "util/types": ["util", "types"], sys: ["util"],
   _stream_duplex: ["stream", "Duplex"], _stream_passthrough: ["stream", "PassThrough"], _stream_readable: ["stream", "Readable"],

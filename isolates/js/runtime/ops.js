@@ -11,7 +11,7 @@ internal.entryOps = {
   BUILTIN: 29,
   WORKED: 30, SOCKET_OPENED: 31, SOCKET_MESSAGE: 32, SOCKET_SENT: 33, SOCKET_CLOSED: 34,
   UPLOAD_WANTED: 40, REDIRECT: 41, WHOLE: 42, CALLED: 50,
-  TCP_OPENED: 60, TCP_DATA: 61, TCP_SENT: 62, TCP_CLOSED: 63,
+  TCP_OPENED: 60, TCP_DATA: 61, TCP_SENT: 62, TCP_CLOSED: 63, LOOKED_UP: 64,
 };
 
 // sendOps are the messages of JavaScript to Go: host.send(op, ...).
@@ -23,7 +23,7 @@ internal.sendOps = {
   SUBTLE: 30, ZIP: 31, ZIP_CLOSE: 32, SOCKET_OPEN: 33, SOCKET_SEND: 34, SOCKET_END: 35, SOCKET_ACCEPT: 36,
   REWRITE: 37, REWRITE_CLOSE: 38,
   UPLOAD: 40, FETCH_MORE: 41, CALL: 50,
-  TCP_OPEN: 60, TCP_SEND: 61, TCP_MORE: 62, TCP_END: 63, TCP_SECURE: 64,
+  TCP_OPEN: 60, TCP_SEND: 61, TCP_MORE: 62, TCP_END: 63, TCP_SECURE: 64, LOOK_UP: 65,
 };
 
 // askOps are the questions of JavaScript to Go. JavaScript waits for the answer: host.ask(op, ...).

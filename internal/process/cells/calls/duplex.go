@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"sync"
 	"syscall"
@@ -212,4 +213,30 @@ func (c *Client) Dial(ctx context.Context, owner, network, address string) (net.
 		return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}
 	}
 	return nil, err
+}
+
+// Lookup finds the addresses of a name for an owner: it is the Lookup of isolates.Config. The broker looks it up, under
+// its guard.
+func (c *Client) Lookup(ctx context.Context, owner, host string) ([]netip.Addr, error) {
+	h := newHead()
+	h.text(owner)
+	h.text(host)
+	a, err := c.ask(ctx, "/lookup", h, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	texts := a.list()
+	if a.end() != nil {
+		return nil, errAnswer
+	}
+	found := make([]netip.Addr, 0, len(texts))
+	for _, text := range texts {
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, errAnswer
+		}
+		found = append(found, address)
+	}
+	return found, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,6 +138,12 @@ func hostile() []hostileRequest {
 		{"/dial", forged(streaming, "", "acme", "tcp", ":1"), "HOST:PORT"},
 		{"/dial", forged(streaming, "", "acme", "tcp", "x:"), "HOST:PORT"},
 		{"/dial", forged(streaming, "", "acme", "tcp", "127.0.0.2:1", 1), "malformed"},
+		{"/lookup", forged(0, "", "acme", "nobody.invalid"), ""},
+		{"/lookup", forged(0, "", "beta", "localhost"), `no worker of "beta"`},
+		{"/lookup", forged(0, "", "acme", ""), "0 bytes"},
+		{"/lookup", forged(0, "", "acme", strings.Repeat("a", 256)), "256 bytes"},
+		{"/lookup", forged(0, "", "acme"), "malformed"},
+		{"/lookup", forged(streaming, "", "acme", "localhost"), "malformed"},
 		{"/socket", forged(streaming, "", 4, 1), "malformed"},
 		{"/socket", forged(streaming, "", 4), "no WebSocket 4"},
 		{"/socket", forged(0, "", 4), "malformed"},
@@ -347,7 +354,7 @@ func TestServeEnds(t *testing.T) {
 
 // FuzzServer sends requests as a hostile cell does. Whatever comes, the broker goes on, and holds nothing afterwards.
 func FuzzServer(f *testing.F) {
-	paths := []string{"/call", "/enqueue", "/part", "/file", "/fetch", "/method", "/dial", "/socket", "/hello"}
+	paths := []string{"/call", "/enqueue", "/part", "/file", "/fetch", "/method", "/dial", "/socket", "/hello", "/lookup"}
 	for _, h := range hostile() {
 		for i, p := range paths {
 			if p == h.path {

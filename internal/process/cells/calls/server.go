@@ -208,6 +208,7 @@ var operations = map[string]func(*Server, *exchange) error{
 	"/fetch":   (*Server).fetch,
 	"/file":    (*Server).file,
 	"/hello":   (*Server).hello,
+	"/lookup":  (*Server).lookup,
 	"/method":  (*Server).method,
 	"/part":    (*Server).part,
 	"/socket":  (*Server).socket,

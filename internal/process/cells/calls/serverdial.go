@@ -65,6 +65,31 @@ func (s *Server) dial(x *exchange) error {
 	return nil
 }
 
+// maxName is how long a name may be, bytes: as in isolates/hostcalls.
+const maxName = 255
+
+// lookup finds the addresses of a name for an owner.
+func (s *Server) lookup(x *exchange) error {
+	owner, host := x.text(), x.text()
+	switch err := x.done(); {
+	case err != nil:
+		return err
+	case host == "" || len(host) > maxName:
+		return lie("the name to look up has %d bytes", len(host))
+	case !s.cfg.Given.Owner(owner):
+		return lie("the cell was given no worker of %.80q", owner)
+	}
+	conns := s.cfg.Egress.Of(owner)
+	defer conns.Release()
+	found, err := conns.Lookup(x.r.Context(), host)
+	var h head
+	h.number(uint64(len(found)))
+	for _, a := range found {
+		h.text(a.String())
+	}
+	return x.reply(err, h, nil)
+}
+
 // onlyWriter is a connection without ReadFrom, which would make a buffer of its own.
 type onlyWriter struct{ io.Writer }
 

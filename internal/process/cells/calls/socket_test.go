@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pinwheel-run/pinwheel/events"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
 )
 
 // wait has a client open a WebSocket that waits for the cell under a number. It returns the client's connection, and
@@ -249,6 +251,26 @@ func TestDial(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = c.client.Dial(ctx, "acme", "tcp", address)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, c.lies)
+}
+
+// The broker looks up names under its guard. What it says of a name reaches the handler with its code.
+func TestLookup(t *testing.T) {
+	t.Parallel()
+	c := newCell(t, nil)
+	found, err := c.client.Lookup(t.Context(), "acme", "127.0.0.1")
+	require.NoError(t, err)
+	require.Equal(t, []netip.Addr{netip.MustParseAddr("127.0.0.1")}, found)
+	for _, name := range []string{"127.0.0.2", "nobody.invalid"} {
+		_, err = c.client.Lookup(t.Context(), "acme", name)
+		var told egress.Told
+		require.ErrorAs(t, err, &told)
+		require.Equal(t, "ENOTFOUND", told.Code)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = c.client.Lookup(ctx, "acme", "localhost")
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, c.lies)
 }

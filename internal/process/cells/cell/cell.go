@@ -148,7 +148,7 @@ func (c *Cell) watch() {
 func (c *Cell) config(of wire.Pool) isolates.Config {
 	cfg := isolates.Config{Pool: of.Pool}
 	cfg.Secrets, cfg.Files, cfg.Services = c.given.Secrets, c.Client, c.Client.Services()
-	cfg.Dial, cfg.Note = c.Client.Dial, c.from.Note
+	cfg.Dial, cfg.Lookup, cfg.Note = c.Client.Dial, c.Client.Lookup, c.from.Note
 	if of.Authorities != nil {
 		cfg.RootCAs = x509.NewCertPool()
 		cfg.RootCAs.AppendCertsFromPEM(of.Authorities)
