@@ -24,7 +24,7 @@ const (
 	format3 = 3 // adds kv, objects, services, version, nats, queue and batch; bundles that import cloudflare:workers
 	format4 = 4 // adds trace
 	format5 = 5 // adds bundles that import pinwheel:node
-	format6 = 6 // adds modules; bundles that import cloudflare:sockets or node:net, tls or dns
+	format6 = 6 // adds modules; bundles with cloudflare:sockets, or node:net, tls, dns or http
 )
 
 // newestFormat is the newest format that this process reads.

@@ -88,7 +88,7 @@ func ImportsSockets(code string) bool {
 }
 
 // socketModule is a string with the name of a module of Node that is about the network.
-var socketModule = regexp.MustCompile("[\"'`](?:node:)?(?:net|tls|dns|dns/promises)[\"'`]")
+var socketModule = regexp.MustCompile("[\"'`](?:node:)?(?:net|tls|dns|dns/promises|https?|cloudflare:node)[\"'`]")
 
 // ImportsRuntime reports whether a bundle may import cloudflare:workers: whether it says so anywhere.
 func ImportsRuntime(code string) bool { return strings.Contains(code, `from "cloudflare:workers"`) }

@@ -163,7 +163,7 @@ func insteadOfCloudflare(module string) (string, bool) {
 	case "test":
 		return "use 'pinwheel dev' with 'pinwheel send', or a test runner of your own around the handlers", true
 	case "node":
-		return "export default an object with fetch(request, env, ctx)", true
+		return wantsNode + "; or export default an object with fetch(request, env, ctx)", true
 	}
 	return "", false
 }

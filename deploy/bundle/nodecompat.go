@@ -22,7 +22,7 @@ func ImportsNode(code string) bool { return strings.Contains(code, nodeRuntime) 
 var nodeBuiltins = []string{
 	"_stream_duplex", "_stream_passthrough", "_stream_readable", "_stream_transform", "_stream_writable", "assert",
 	"assert/strict", "async_hooks", "buffer", "console", "crypto", "diagnostics_channel", "dns", "dns/promises", "events",
-	"module", "net", "os", "path", "path/posix", "path/win32", "perf_hooks", "process", "punycode", "querystring",
+	"http", "https", "module", "net", "os", "path", "path/posix", "path/win32", "perf_hooks", "process", "punycode", "querystring",
 	"stream", "stream/consumers", "stream/promises", "stream/web", "string_decoder", "sys", "timers", "timers/promises", "tls", "url",
 	"util", "util/types", "zlib",
 }
@@ -31,7 +31,7 @@ var nodeBuiltins = []string{
 var nodeAbsent = []string{
 	"_http_agent", "_http_client", "_http_common", "_http_incoming", "_http_outgoing", "_http_server", "_stream_wrap",
 	"_tls_common", "_tls_wrap", "child_process", "cluster", "constants", "dgram", "domain",
-	"fs", "fs/promises", "http", "http2", "https", "inspector", "inspector/promises", "readline",
+	"fs", "fs/promises", "http2", "inspector", "inspector/promises", "readline",
 	"readline/promises", "repl", "sea", "sqlite", "test", "test/reporters", "trace_events", "tty", "v8", "vm",
 	"wasi", "worker_threads",
 }
@@ -53,6 +53,10 @@ func nodeModules(b api.PluginBuild) {
 				return api.OnResolveResult{}, nil
 			}
 			return api.OnResolveResult{Path: a.Path, External: true, SideEffects: api.SideEffectsFalse}, nil
+		})
+	b.OnResolve(api.OnResolveOptions{Filter: `^cloudflare:node$`},
+		func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+			return api.OnResolveResult{Path: a.Path, Namespace: nodeSpace, SideEffects: api.SideEffectsFalse}, nil
 		})
 	filter := `^(node:)?(` + strings.Join(names, "|") + `)$`
 	b.OnResolve(api.OnResolveOptions{Filter: filter}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {

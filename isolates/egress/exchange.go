@@ -67,7 +67,7 @@ func (c *Connections) Exchange(ctx context.Context, q Request, to Receiver) erro
 	own := acceptGzip(hr.Header, q.Method)
 	resp, err := c.transport.RoundTrip(hr)
 	if err != nil {
-		return inWords(err, server(hr.URL), false)
+		return Tell(err, server(hr.URL))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if follows, err := followed(&q, resp.StatusCode, resp.Header); err != nil {
@@ -259,7 +259,7 @@ func passBody(ctx context.Context, body io.Reader, from string, to Receiver) err
 			return nil
 		}
 		if err != nil {
-			return inWords(err, from, true)
+			return Told{inWords(err, from, true).Error(), codeOf(err)}
 		}
 	}
 }

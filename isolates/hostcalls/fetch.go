@@ -197,7 +197,8 @@ func fetchFailed(c *call, err error) func(*v8x.Call) []byte {
 		if thrown, ok := errors.AsType[lifecycle.Thrown](err); ok {
 			call.String(thrown.Error()).Bool(true)
 		} else {
-			call.String("fetch failed: " + err.Error())
+			told, _ := errors.AsType[egress.Told](err)
+			call.String("fetch failed: " + err.Error()).Bool(false).String(told.Code)
 		}
 		return nil
 	}

@@ -74,7 +74,7 @@ function act(op, a, b, c, d, e, f, g, h) {
     case CHUNK: return internal.fetchChunk(a, b);
     case REDIRECT: return internal.fetchRedirect(a, b, c, d, e);
     case UPLOAD_WANTED: return internal.uploadWanted(a, b);
-    case FETCH_FAILED: return internal.fetchFailed(a, b, c);
+    case FETCH_FAILED: return internal.fetchFailed(a, b, c, d);
     case QUEUED: return internal.queued(a, b);
     case CALLED: return internal.called(a, b, c, d);
     case WORKED: return internal.worked(a, b);

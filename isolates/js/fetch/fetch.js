@@ -7,7 +7,8 @@
 const {
   JSONStringify, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet,
   PromiseReject, PromiseResolve,
-  StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeStartsWith, TypeError, sealedProto,
+  StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeStartsWith, TypeError, WeakMap, WeakMapPrototypeGet,
+  WeakMapPrototypeSet, sealedProto,
 } = primordials;
 const {
   Referrer, Request, ResponseState, defineOperation, isNullBodyStatus, listFrom, newCapability, noop, onAbort, requestHeaders,
@@ -254,10 +255,16 @@ internal.fetchChunk = (id, bytes) => {
   if (f.feed === null || !f.feed.isOpen()) unlisten();
 };
 
+const codes = new WeakMap(); // the codes that Node has for failures, for node:http; "" = there is none
+internal.failureCode = (error) => (internal.isObject(error) ? WeakMapPrototypeGet(codes, error) : undefined) ?? "";
+
 // fetchFailed handles a request without a complete response. thrown says that message is what a service threw.
-internal.fetchFailed = (id, message, thrown) => {
+internal.fetchFailed = (id, message, thrown, code) => {
   const f = MapPrototypeGet(fetches, id);
-  if (f !== undefined) fail(f, internal.withStack(f.at, thrown ? internal.remoteError(message) : new TypeError(message)));
+  if (f === undefined) return;
+  const error = internal.withStack(f.at, thrown ? internal.remoteError(message) : new TypeError(message));
+  if (code) WeakMapPrototypeSet(codes, error, code);
+  fail(f, error);
 };
 
 // forgetFetches removes the fetches of a past event. Go has cancelled them.

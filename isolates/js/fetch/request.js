@@ -349,6 +349,15 @@ internal.newEventRequest = (method, url, headers, body) => {
   s.cf = NO_CF;
   return new Request(TOKEN, s);
 };
+// newNodeRequest makes the Request of a client of node:http, from what it has checked. Its redirects are the client's.
+internal.newNodeRequest = (method, url, list, source, stream) => {
+  const s = new RequestState(method, url, true, null, false, source);
+  s.headers = internal.newHeaders(list, false);
+  s.stream = stream;
+  s.signal = internal.newSignal();
+  s.extras = incoming;
+  return new Request(TOKEN, s);
+};
 // setCf says what another worker sent with the request.
 internal.setCf = (request, cf) => { stateOf(request).cf = cf; };
 

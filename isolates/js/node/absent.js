@@ -17,7 +17,7 @@ const instead = {
   __proto__: null,
   child_process: noProcess, cluster: noProcess,
   dgram: noSockets, domain: "use AsyncLocalStorage", fs: noFiles,
-  http: "use fetch(), and a fetch handler as the server", http2: "use fetch()", https: "use fetch()",
+  http2: "use fetch() or node:http",
   inspector: "write to the console", readline: "a worker has no terminal",
   repl: "a worker has no terminal", sqlite: "use a database with an HTTP API, with fetch()", sea: noProcess,
   test: "run tests outside the worker", trace_events: "write to the console",
@@ -81,7 +81,7 @@ const absent = (module) => {
 
 // The names of these modules, for who asks whether there is one.
 const names = [
-  "child_process", "cluster", "constants", "dgram", "domain", "fs", "fs/promises", "http", "http2", "https",
+  "child_process", "cluster", "constants", "dgram", "domain", "fs", "fs/promises", "http2",
   "inspector", "inspector/promises", "readline", "readline/promises", "repl", "sqlite", "trace_events", "tty",
   "v8", "vm", "wasi", "worker_threads",
 ];

@@ -82,8 +82,9 @@ internal.node = {
 // The modules that are there. deploy/bundle/nodecompat.go has these names, too.
 const there = {
   __proto__: null,
-  assert: true, async_hooks: true, buffer: true, console: true, crypto: true, diagnostics_channel: true, dns: true, events: true, module: true,
-  net: true, os: true,  path: true, perf_hooks: true, process: true, punycode: true, querystring: true, stream: true, string_decoder: true,
+  assert: true, async_hooks: true, buffer: true, console: true, crypto: true, diagnostics_channel: true, dns: true, events: true,
+  http: true, https: true, module: true,
+  net: true, os: true, path: true, perf_hooks: true, process: true, punycode: true, querystring: true, stream: true, string_decoder: true,
   timers: true, tls: true, url: true, util: true, zlib: true,
 };
 
@@ -99,6 +100,7 @@ const members = {
 
 function builtin(name) {
   if (typeof name !== "string") throw new TypeError("the name of a module is a string");
+  if (name === "cloudflare:node") return internal.nodeModule("http") && internal.node.cloudflare;
   const member = members[name];
   if (member !== undefined) {
     const module = internal.nodeModule(member[0]);

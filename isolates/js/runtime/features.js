@@ -47,7 +47,7 @@ const table = {
   eventsource: { interfaces: ["EventSource"] },
   fetch: {
     operations: ["fetch"],
-    names: ["Through", "checked", "fetch", "fetchChunk", "fetchFailed", "fetchRedirect", "fetchResponse", "fetchWhole",
+    names: ["Through", "checked", "failureCode", "fetch", "fetchChunk", "fetchFailed", "fetchRedirect", "fetchResponse", "fetchWhole",
       "uploadWanted", "withoutFragment"],
   },
   forms: {
@@ -91,7 +91,7 @@ const table = {
       "ReadableStreamDefaultController", "ReadableStreamDefaultReader", "TextDecoderStream", "TextEncoderStream", "TransformStream",
       "TransformStreamDefaultController", "WritableStream", "WritableStreamDefaultController", "WritableStreamDefaultWriter"],
     names: ["WritableStream", "cancelStream", "fixedLengthOf", "gathered", "isStreamDisturbed", "isStreamLocked", "newFeed",
-      "newTransferredTransform", "proxyStream", "readAll", "readOn", "readableHandle", "readableState", "streamOf", "streamOfBytes", "streamOfIterable", "streams", "takeSource",
+      "newTransferredTransform", "proxyStream", "readAll", "readOn", "readableHandle", "readableState", "setFixedLength", "streamOf", "streamOfBytes", "streamOfIterable", "streams", "takeSource",
       "teeForClone", "transformSides", "usedStream", "writableHandle", "writableState"],
     tests: ["isReadableStream", "isTransformStream", "isWritableStream"],
   },

@@ -69,9 +69,9 @@ internal.newFeed = (onCancel, pull = undefined, source = null) => {
     onCancel(reason);
     return resolved();
   }, pull === undefined ? resolved : () => {
-    pulled = newCapability();
+    const { promise } = (pulled = newCapability());
     pull();
-    return pulled.promise;
+    return promise; // pull may have pushed already
   });
   const { controller } = stream;
   stream.source = source;

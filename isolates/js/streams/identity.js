@@ -22,6 +22,9 @@ internal.fixedLengthOf = (handle) => {
   return stream.source === null ? WeakMapPrototypeGet(lengths, stream) ?? -1 : stream.source.length;
 };
 
+// setFixedLength says how many bytes a stream of the runtime will give.
+internal.setFixedLength = (handle, bytes) => { WeakMapPrototypeSet(lengths, readableState(handle), bytes); };
+
 class Identity {
   expected; // bytes, or -1: any number
   seen = 0;

@@ -1,0 +1,35 @@
+// node/http.js is node:http.
+
+"use strict";
+
+const { Proxy, ReflectConstruct } = primordials;
+const { checks, http, put } = internal.node;
+
+// Node's classes can be called without new.
+const callable = (Class) => {
+  const made = new Proxy(Class, { __proto__: null, apply: (_, self, args) => ReflectConstruct(Class, args) });
+  internal.node.hide(Class.prototype, "constructor", made);
+  return made;
+};
+
+const { Agent, ClientRequest, IncomingMessage, METHODS, OutgoingMessage, STATUS_CODES, Server, ServerResponse } = http;
+const PublicAgent = callable(Agent);
+const PublicServer = callable(Server);
+http.PublicServer = PublicServer;
+http.PublicAgent = PublicAgent;
+
+function request(url, options, callback) { return new ClientRequest(url, options, callback); }
+
+internal.nodeModules.http = put({}, {
+  METHODS, STATUS_CODES, Agent: PublicAgent, ClientRequest: callable(ClientRequest), IncomingMessage: callable(IncomingMessage),
+  OutgoingMessage: callable(OutgoingMessage), Server: PublicServer, ServerResponse: callable(ServerResponse),
+  createServer(options, listener) { return new Server(options, listener); },
+  validateHeaderName: http.validateHeaderName, validateHeaderValue: http.validateHeaderValue,
+  get(url, options, callback) {
+    const req = request(url, options, callback);
+    req.end();
+    return req;
+  },
+  request, maxHeaderSize: 16384, globalAgent: http.globalAgent,
+  setMaxIdleHTTPParsers(max) { checks.integer(max, "max", 1); },
+});
