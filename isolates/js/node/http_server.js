@@ -5,7 +5,7 @@
 
 const {
   Error, Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeHas, MapPrototypeSet, NumberIsInteger, Promise, PromiseReject, RangeError,
-  ReflectConstruct, StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeStartsWith, TypeError,
+  ReflectConstruct, StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeStartsWith, TypeError, lengthOf,
 } = primordials;
 const { builtin, callLater, checks, coded, http, wrongType } = internal.node;
 const EventEmitter = builtin("events");
@@ -192,6 +192,21 @@ function partsOf(url) {
   return [StringPrototypeSlice(url, from, path), StringPrototypeSlice(url, path, end), StringPrototypeStartsWith(url, "https:")];
 }
 
+// addLength adds the header by which parsers of bodies know that there is one: a Request need not have it.
+function addLength(flat, list, s) {
+  if (internal.listHas(list, "content-length") || internal.listHas(list, "transfer-encoding")) return;
+  let length = -1;
+  if (s.stream === null) {
+    if (s.source === null || s.used) return;
+    s.source = internal.sourceBytes(s.source, s.shared);
+    s.shared = false;
+    length = lengthOf(s.source);
+  }
+  if (length === 0) return;
+  flat[flat.length] = length > 0 ? "content-length" : "transfer-encoding";
+  flat[flat.length] = length > 0 ? `${length}` : "chunked";
+}
+
 // answer has a server answer a request. The promise of the Response is settled as the server says.
 function answer(server, request) {
   const s = internal.requestState(request);
@@ -203,6 +218,7 @@ function answer(server, request) {
     flat[flat.length] = "host";
     flat[flat.length] = host;
   }
+  addLength(flat, list, s);
   const [req, res] = http.messages(server, new Connection(secure, internal.listGet(list, "cf-connecting-ip") ?? undefined));
   req.method = s.method;
   req.url = path;
