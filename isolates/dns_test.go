@@ -23,8 +23,10 @@ func TestNodeDNS(t *testing.T) {
 	b := newBench(t, loopback)
 	const dns = `const dns = builtin("dns"), dp = builtin("dns/promises"); `
 	require.Equal(t, []any{nil, "127.0.0.1", 4.0}, b.inNode(dns+`return called((cb) => dns.lookup("localhost", 4, cb))`))
-	require.Equal(t, map[string]any{"address": "127.0.0.1", "family": 4.0}, b.inNode(dns+`return dp.lookup("localhost", { family: "IPv4" })`))
-	require.Equal(t, []any{map[string]any{"address": "::1", "family": 6.0}}, b.inNode(dns+`return dp.lookup("::1", { all: true })`))
+	require.Equal(t, map[string]any{"address": "127.0.0.1", "family": 4.0},
+		b.inNode(dns+`return dp.lookup("localhost", { family: "IPv4" })`))
+	require.Equal(t, []any{map[string]any{"address": "::1", "family": 6.0}},
+		b.inNode(dns+`return dp.lookup("::1", { all: true })`))
 	require.Equal(t, []any{nil, []any{"127.0.0.1"}}, b.inNode(dns+`return called((cb) => dns.resolve4("localhost", cb))`))
 	require.Equal(t, []any{"127.0.0.1"}, b.inNode(dns+`return new dp.Resolver().resolve("localhost")`))
 	require.Equal(t, []any{
@@ -45,11 +47,13 @@ func TestNodeDNS(t *testing.T) {
 		why(() => dp.resolve("x", "FOO")), why(() => dp.resolve("x", "MX")), why(() => dp.resolveTxt("x")), why(() => dns.setServers(["1.1.1.1"]))])`))
 	require.Equal(t, "ECANCELLED", b.inNode(dns+`const r = new dns.Resolver(); const got = called((cb) => r.resolve4("localhost", cb)); r.cancel();
 		return (await got)[0]`))
-	require.Equal(t, "ok", b.inNode(dns+`dns.lookup("localhost", () => {}); return "ok"`), "the run ends while a name is looked up")
+	require.Equal(t, "ok", b.inNode(dns+`dns.lookup("localhost", () => {}); return "ok"`),
+		"the run ends while a name is looked up")
 	b.holdsNothing()
 	strict := newBench(t)
 	require.Equal(t, []any{
-		"ENOTFOUND: getaddrinfo ENOTFOUND localhost", "ENOTFOUND: queryA ENOTFOUND localhost", "ENOTFOUND: queryA ENOTFOUND 10.0.0.1",
+		"ENOTFOUND: getaddrinfo ENOTFOUND localhost", "ENOTFOUND: queryA ENOTFOUND localhost",
+		"ENOTFOUND: queryA ENOTFOUND 10.0.0.1",
 	}, strict.inNode(dns+`return Promise.all([why(() => dp.lookup("localhost")), why(() => dp.resolve4("localhost")), why(() => dp.resolve4("10.0.0.1"))])`))
 }
 

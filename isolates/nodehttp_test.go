@@ -48,7 +48,8 @@ func TestNodeHTTPClient(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Add("Set-Cookie", "a=1")
 		w.Header().Add("Set-Cookie", "b=2")
-		_, _ = fmt.Fprintf(w, "%s %s %d %d %q %s", r.Method, r.RequestURI, r.ContentLength, len(body), r.Header["X-Two"], r.Header.Get("Authorization"))
+		_, _ = fmt.Fprintf(w, "%s %s %d %d %q %s", r.Method, r.RequestURI, r.ContentLength, len(body),
+			r.Header["X-Two"], r.Header.Get("Authorization"))
 	})
 	b := newBench(t, loopback)
 	require.Equal(t, []any{200.0, `GET / 0 0 [] `, []any{"a=1", "b=2"}}, b.inHTTP(s, `const [status, text, headers] = await sent({});

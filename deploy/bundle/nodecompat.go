@@ -20,11 +20,12 @@ func ImportsNode(code string) bool { return strings.Contains(code, nodeRuntime) 
 
 // nodeBuiltins are the modules that isolates/js/node has.
 var nodeBuiltins = []string{
-	"_stream_duplex", "_stream_passthrough", "_stream_readable", "_stream_transform", "_stream_writable", "assert",
-	"assert/strict", "async_hooks", "buffer", "console", "crypto", "diagnostics_channel", "dns", "dns/promises", "events",
-	"http", "https", "module", "net", "os", "path", "path/posix", "path/win32", "perf_hooks", "process", "punycode", "querystring",
-	"stream", "stream/consumers", "stream/promises", "stream/web", "string_decoder", "sys", "timers", "timers/promises", "tls", "url",
-	"util", "util/types", "zlib",
+	"_stream_duplex", "_stream_passthrough", "_stream_readable", "_stream_transform",
+	"_stream_writable", "assert", "assert/strict", "async_hooks", "buffer", "console", "crypto",
+	"diagnostics_channel", "dns", "dns/promises", "events", "http", "https", "module", "net", "os",
+	"path", "path/posix", "path/win32", "perf_hooks", "process", "punycode", "querystring", "stream",
+	"stream/consumers", "stream/promises", "stream/web", "string_decoder", "sys", "timers",
+	"timers/promises", "tls", "url", "util", "util/types", "zlib",
 }
 
 // nodeAbsent are Node's other modules. They can be imported, and what is used of them throws.

@@ -19,8 +19,8 @@ const (
 type Lookup func(ctx context.Context, owner, host string) ([]netip.Addr, error)
 
 // Lookup returns the addresses of a name that the guard lets handlers connect to, for a process that speaks for the
-// owner. A name that has no others is one that does not exist: who asks does not learn the names of private networks. It
-// takes one of the owner's connections while it lasts, and waits for it. The error is Told.
+// owner. A name that has only others does not exist: who asks does not learn the names of private networks. It takes
+// one of the owner's connections while it lasts, and waits for it. The error is Told.
 func (c *Connections) Lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()

@@ -658,6 +658,12 @@ declare module "cloudflare:workers" {
   export const exports: { readonly [name: string]: Service };
 }
 
+declare module "cloudflare:node" {
+  /** A fetch handler whose requests a server of node:http answers: the one that listens to the port, or the given one. */
+  export function httpServerHandler(server: { port: number } | object): { fetch(request: Request): Promise<Response> };
+  export function handleAsNodeRequest(server: number | { port: number } | object, request: Request): Promise<Response>;
+}
+
 declare module "cloudflare:sockets" {
   export interface SocketAddress { hostname: string; port: number }
   export interface SocketOptions { secureTransport?: "off" | "on" | "starttls"; allowHalfOpen?: boolean; highWaterMark?: number | bigint }

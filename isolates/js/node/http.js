@@ -20,7 +20,7 @@ http.PublicAgent = PublicAgent;
 
 function request(url, options, callback) { return new ClientRequest(url, options, callback); }
 
-internal.nodeModules.http = put({}, {
+const module = put({}, {
   METHODS, STATUS_CODES, Agent: PublicAgent, ClientRequest: callable(ClientRequest), IncomingMessage: callable(IncomingMessage),
   OutgoingMessage: callable(OutgoingMessage), Server: PublicServer, ServerResponse: callable(ServerResponse),
   createServer(options, listener) { return new Server(options, listener); },
@@ -33,3 +33,9 @@ internal.nodeModules.http = put({}, {
   request, maxHeaderSize: 16384, globalAgent: http.globalAgent,
   setMaxIdleHTTPParsers(max) { checks.integer(max, "max", 1); },
 });
+// Node has these of the web platform in the module, too.
+const web = (name) => { internal.node.later(module, name, () => primordials.ReflectGet(primordials.globalThis, name)); };
+web("CloseEvent");
+web("MessageEvent");
+web("WebSocket");
+internal.nodeModules.http = module;

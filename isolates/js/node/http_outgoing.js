@@ -97,14 +97,10 @@ class OutgoingMessage extends Writable {
     const before = this.#sent.get(name);
     if (before === undefined) this.#sent.set(name, value);
     else {
-      const all = [];
-      const add = (v) => {
-        if (ArrayIsArray(v)) for (let i = 0; i < v.length; i++) appendArray(all, v[i]);
-        else appendArray(all, v);
-      };
-      add(before);
-      add(value);
-      this.#sent.set(name, all);
+      const all = ArrayIsArray(before) ? before : [before];
+      if (ArrayIsArray(value)) for (let i = 0, n = value.length; i < n; i++) appendArray(all, value[i]);
+      else appendArray(all, value);
+      if (all !== before) this.#sent.set(name, all);
     }
     return this;
   }
