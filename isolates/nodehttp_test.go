@@ -110,6 +110,11 @@ func TestNodeHTTPClientFailures(t *testing.T) {
 	for i := range wrong {
 		require.Equal(t, wrong[i], got.([]any)[i], i)
 	}
+	require.Equal(t, []any{"abort", "close"}, b.inHTTP(s, `const seen = [], r = http.request(at);
+		for (const n of ["abort", "error", "close"]) r.on(n, () => seen.push(n));
+		r.abort();
+		await scheduler.wait(5);
+		return seen`))
 	require.Equal(t, "mine", b.inHTTP(s, `try { http.request({ get host() { throw new Error("mine") } }) } catch (e) { return e.message }`))
 	require.Equal(t, []any{"ERR_STREAM_WRITE_AFTER_END", "ERR_HTTP_HEADERS_SENT"}, b.inHTTP(s, `const r = http.request(at);
 		const late = new Promise((done) => r.on("error", (e) => done(e.code)));

@@ -18,7 +18,8 @@ func TestNodeModules(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
 	const options = `{"compatibilityFlags": ["nodejs_compat"], "bindings": {"GREETING": "hi"}}`
-	files := []string{"node_events.js", "node_buffer.js", "node_misc.js", "node_crypto.js", "node_zlib.js", "node_keys.js"}
+	files := []string{"node_events.js", "node_buffer.js", "node_misc.js", "node_crypto.js", "node_zlib.js", "node_keys.js",
+		"node_http.js"}
 	var modules []string
 	for _, file := range files {
 		modules = append(modules, file, options)

@@ -208,6 +208,7 @@ class ClientRequest extends OutgoingMessage {
   #signal = null; // of the fetch
   #over = false; // the response has ended
   #timer = null;
+  #began = false; // the code that made the request has ended
   constructor(input, given = undefined, last = undefined, standard = http.globalAgent) {
     super({ autoDestroy: false });
     const [options, callback] = optionsOf([input, given, last]);
@@ -230,7 +231,10 @@ class ClientRequest extends OutgoingMessage {
     if (options.signal) builtin("stream").addAbortSignal(options.signal, this);
     out.setUp(this, (bytes, stream) => { this.#send(bytes, stream); }, (error) => { this.#left(error); });
     this.socket = new Connection(this.protocol === "https:");
-    callLater(() => { if (!this.destroyed) this.emit("socket", this.socket); });
+    callLater(() => {
+      this.#began = true;
+      if (!this.destroyed) this.emit("socket", this.socket);
+    });
   }
   #readHeaders(options, host) {
     if (options.headers) setAll(this, options.headers);
@@ -300,7 +304,8 @@ class ClientRequest extends OutgoingMessage {
     if (this.aborted) return;
     this.aborted = true;
     callLater(() => { this.emit("abort"); });
-    this.destroy();
+    if (this.#began) this.destroy();
+    else super.destroy();
   }
   // ---- time ----
   setTimeout(delay, callback = undefined) {

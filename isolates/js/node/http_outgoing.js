@@ -4,7 +4,7 @@
 "use strict";
 
 const {
-  ArrayIsArray, Error, List, ObjectEntries, TypeError, lengthOf,
+  ArrayIsArray, Error, List, MapPrototypeGetSize, ObjectEntries, TypeError, lengthOf,
 } = primordials;
 const { appendArray, concatBytes, copyBytes, liveBytes } = internal;
 const { builtin, callLater, checks, coded, http, wrongType } = internal.node;
@@ -18,6 +18,14 @@ const tooLate = (what) => coded(Error, "ERR_HTTP_HEADERS_SENT", `Cannot ${what} 
 
 function bytesOf(chunk, encoding) {
   return typeof chunk === "string" ? liveBytes(Buffer.from(chunk, encoding)) : copyBytes(chunk);
+}
+
+function isMap(value) {
+  try {
+    return MapPrototypeGetSize(value) >= 0;
+  } catch {
+    return false;
+  }
 }
 
 class OutgoingMessage extends Writable {
@@ -79,7 +87,7 @@ class OutgoingMessage extends Writable {
   }
   setHeaders(headers) {
     if (this.#headersSent) throw tooLate("set");
-    if (!internal.isHeaders(headers) && !internal.node.types.isMap(headers)) {
+    if (!internal.isHeaders(headers) && !isMap(headers)) {
       throw wrongType("headers", "an instance of Headers or Map", headers);
     }
     const cookies = [];
