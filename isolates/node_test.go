@@ -117,6 +117,10 @@ func TestNodesModulesGiveNothingAway(t *testing.T) {
 			const cipher = crypto.createCipheriv("aes-128-gcm", Buffer.alloc(16), Buffer.alloc(12)); cipher.setAAD("x"); cipher.update("a", "utf8", "hex"); cipher.final();
 			const { privateKey } = crypto.generateKeyPairSync("ed25519"); crypto.sign(null, Buffer.from("a"), privateKey); privateKey.export({ format: "jwk" });
 			zlib.gunzipSync(zlib.gzipSync("abc")); await new Promise((ok) => zlib.gzip("abc", (e, small) => zlib.gunzip(small, ok))); crypto.createHash("md5").end("a");
+			const { handleAsNodeRequest } = builtin("cloudflare:node"), http = builtin("http");
+			http.createServer((q, r) => { r.setHeader("a", ["b"]); r.write("x"); setTimeout(() => q.pipe(r), 1); }).listen(7);
+			await (await handleAsNodeRequest(7, new Request("http://x/", { method: "POST", body: "z" }))).text();
+			await new Promise((ok) => http.get("http://nobody.invalid").on("error", ok)); await builtin("dns/promises").lookup("nobody.invalid").catch(() => {});
 			process.nextTick(() => {}); process.env.A = "b"; builtin("timers").setTimeout(() => {}, 1);
 			return [...seen];
 		} }`)

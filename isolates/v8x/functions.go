@@ -16,7 +16,7 @@ const RuntimeFunctions = 3500
 // NodeFunctions is how many more functions a context has when all modules of Node have run in it. A module that has
 // none of them does not name nodeRuntime.
 const (
-	NodeFunctions = 2100
+	NodeFunctions = 2400
 	nodeRuntime   = "pinwheel:node"
 )
 

@@ -2,23 +2,29 @@
 
 "use strict";
 
-const { Map, MapPrototypeDelete, MapPrototypeGet, MapPrototypeSet, TypeError } = primordials;
+const { List, Map, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeGet, MapPrototypeSet, TypeError } = primordials;
 const { sendOps } = internal;
 const { send } = host;
 
-const waiting = new Map(); // reqId → {run, frame, done} of a name whose addresses have not come
+const waiting = new Map(); // reqId → {run, frame, done, by} of a name whose addresses have not come
 
 // lookUp calls done(addresses, failure) later. addresses is a list of strings. failure is null, a code of Node as
-// ENOTFOUND, or a text. It returns the id.
-internal.lookUp = (name, done) => {
+// ENOTFOUND, or a text. by is the object that asks, or null.
+internal.lookUp = (name, done, by) => {
   const run = internal.acting();
   if (run === null || run === internal.background()) throw new TypeError("dns: no event runs; a name is looked up for an event");
   if (run.over) throw new TypeError("dns: the event is over");
   const id = internal.nextRequestId();
   internal.speakFor(run);
   send(sendOps.LOOK_UP, id, name);
-  MapPrototypeSet(waiting, id, { __proto__: null, run, frame: internal.inheritFrame(), done });
-  return id;
+  MapPrototypeSet(waiting, id, { __proto__: null, run, frame: internal.inheritFrame(), done, by });
+};
+
+// cancelLookups ends what an object has asked for. Go's answers come too late then.
+internal.cancelLookups = (by) => {
+  const ids = new List();
+  MapPrototypeForEach(waiting, (entry, id) => { if (entry.by === by) ids[ids.length] = id; });
+  for (let i = 0; i < ids.length; i++) internal.queueMicrotask(() => { internal.lookedUp(ids[i], null, "ECANCELLED"); });
 };
 
 internal.lookedUp = (id, addresses, failure) => {

@@ -4,8 +4,7 @@
 "use strict";
 
 const {
-  ArrayIsArray, Error, Map, MapPrototypeClear, MapPrototypeDelete, MapPrototypeForEach, MapPrototypeSet, Promise,
-  StringPrototypeIncludes, StringPrototypeStartsWith,
+  ArrayIsArray, Error, Promise, StringPrototypeIncludes, StringPrototypeStartsWith,
 } = primordials;
 const { appendArray } = internal;
 const { callLater, checks, coded, hide, kCustomPromisify, put, wrongType, wrongValue } = internal.node;
@@ -43,13 +42,12 @@ function failed(failure, syscall, hostname) {
   return put(error, { syscall, hostname });
 }
 
-// begin looks up a name, or fails later.
-function begin(name, done) {
+// begin looks up a name for an object, or fails later.
+function begin(name, by, done) {
   try {
-    return internal.lookUp(name, done);
+    internal.lookUp(name, done, by);
   } catch (error) {
     callLater(done, null, error.message);
-    return undefined;
   }
 }
 
@@ -123,7 +121,7 @@ function find(hostname, options, done) {
     callLater(done, null, list);
     return;
   }
-  begin(hostname, (addresses, failure) => {
+  begin(hostname, null, (addresses, failure) => {
     const list = failure === null ? chosen(addresses, options.family, options.order) : null;
     if (failure !== null || list.length === 0) done(failed(failure ?? "ENOTFOUND", "getaddrinfo", hostname), null);
     else done(null, list);
@@ -168,28 +166,22 @@ hide(lookup, kCustomPromisify, lookupLater);
 
 const others = ["ANY", "CAA", "CNAME", "MX", "NAPTR", "NS", "PTR", "SOA", "SRV", "TLSA", "TXT"];
 
-// query asks for the addresses of a name of one family. done is called with an error or null, and an array.
-function query(calls, family, name, options, done) {
+// query asks for the addresses of a name of one family, for an object. done is called with an error or null, and an array.
+function query(by, family, name, options, done) {
   const syscall = family === 6 ? "queryAaaa" : "queryA";
   checks.string(name, "name");
   if (options?.ttl) throw notHere("ttl", byHTTPS);
-  let id = 0;
-  const over = (error, list) => {
-    MapPrototypeDelete(calls, id);
-    done(error, list);
-  };
-  id = begin(name, (addresses, failure) => {
-    if (failure === "ECANCELLED") done(failed(failure, syscall, name));
-    else if (failure !== null) over(failed(failure, syscall, name));
-    else {
-      const list = chosen(addresses, family, "verbatim");
-      const out = [];
-      for (let i = 0; i < list.length; i++) appendArray(out, list[i]);
-      if (out.length === 0) over(failed("ENODATA", syscall, name));
-      else over(null, out);
+  begin(name, by, (addresses, failure) => {
+    if (failure !== null) {
+      done(failed(failure, syscall, name));
+      return;
     }
+    const list = chosen(addresses, family, "verbatim");
+    const out = [];
+    for (let i = 0; i < list.length; i++) appendArray(out, list[i]);
+    if (out.length === 0) done(failed("ENODATA", syscall, name));
+    else done(null, out);
   });
-  if (id !== undefined) MapPrototypeSet(calls, id, true);
 }
 
 // typeOf returns the family of a type of records.
@@ -212,33 +204,33 @@ function checkResolver(options) {
   if (tries !== undefined) checks.integer(tries, "options.tries", 1, 2147483647);
 }
 
-const quick = (what, calls, args, family) => {
+const quick = (what, by, args, family) => {
   const [name, options] = args;
   const callback = args[args.length - 1];
   return what === "promise"
-    ? new Promise((resolve, reject) => { query(calls, family, name, options, (error, list) => { error ? reject(error) : resolve(list); }); })
-    : withCallback(calls, family, name, typeof options === "function" ? undefined : options, callback);
+    ? new Promise((resolve, reject) => { query(by, family, name, options, (error, list) => { error ? reject(error) : resolve(list); }); })
+    : withCallback(by, family, name, typeof options === "function" ? undefined : options, callback);
 };
 
-function withCallback(calls, family, name, options, callback) {
+function withCallback(by, family, name, options, callback) {
   checks.string(name, "name");
   checks.function(callback, "callback");
-  query(calls, family, name, options, (error, list) => { error ? callback(error) : callback(null, list); });
+  query(by, family, name, options, (error, list) => { error ? callback(error) : callback(null, list); });
   return {};
 }
 
-// methods returns the methods that ask for records. callsOf returns the calls under way of an object.
-function methods(what, callsOf) {
+// methods returns the methods that ask for records. byOf returns the object whose cancel() ends them, or null.
+function methods(what, byOf) {
   const out = {
-    resolve4(...args) { return quick(what, callsOf(this), args, 4); },
-    resolve6(...args) { return quick(what, callsOf(this), args, 6); },
+    resolve4(...args) { return quick(what, byOf(this), args, 4); },
+    resolve6(...args) { return quick(what, byOf(this), args, 6); },
     resolve(name, type, callback) {
       if (typeof type === "function" || type === undefined) {
         callback = type;
         type = "A";
       }
       const family = typeOf(type);
-      return quick(what, callsOf(this), what === "promise" ? [name] : [name, callback], family);
+      return quick(what, byOf(this), what === "promise" ? [name] : [name, callback], family);
     },
   };
   const absent = (name) => ({ [name]() {
@@ -258,21 +250,11 @@ const lower = {
   TLSA: "lsa", TXT: "xt",
 };
 
-const cancelled = (calls) => {
-  const ids = new primordials.List();
-  MapPrototypeForEach(calls, (_, id) => { ids[ids.length] = id; });
-  MapPrototypeClear(calls);
-  callLater(() => { for (let i = 0; i < ids.length; i++) internal.lookedUp(ids[i], null, "ECANCELLED"); });
-};
-
 // newResolver makes the class Resolver. Those of node:dns/promises give promises.
 function newResolver(what) {
-  let callsOf;
   class Resolver {
-    #calls = new Map();
     constructor(options = undefined) { checkResolver(options); }
-    static { callsOf = (resolver) => resolver.#calls; }
-    cancel() { cancelled(this.#calls); }
+    cancel() { internal.cancelLookups(this); }
     getServers() { return []; }
     setServers() { throw noServers(); }
     setLocalAddress(ipv4 = "0.0.0.0", ipv6 = "::0") {
@@ -281,11 +263,10 @@ function newResolver(what) {
       throw notHere("setLocalAddress()", "the fleet's resolver is asked");
     }
   }
-  put(Resolver.prototype, methods(what, callsOf), false);
+  put(Resolver.prototype, methods(what, (resolver) => resolver), false);
   return Resolver;
 }
 
-const own = new Map(); // the calls of the module, which nothing cancels
 const shared = {
   ...codes, getDefaultResultOrder() { return defaultOrder; },
   setDefaultResultOrder(order) {
@@ -306,13 +287,13 @@ const later = put({}, {
   lookupService() { return primordials.PromiseReject(noService("lookupService")); },
   Resolver: newResolver("promise"),
 });
-put(later, methods("promise", () => own));
+put(later, methods("promise", () => null));
 put(later, shared);
 
 const dns = put({}, {
   lookup, lookupService() { throw noService("lookupService"); }, Resolver: newResolver("callback"), ADDRCONFIG, ALL, V4MAPPED,
   promises: later,
 });
-put(dns, methods("callback", () => own));
+put(dns, methods("callback", () => null));
 put(dns, shared);
 internal.nodeModules.dns = dns;

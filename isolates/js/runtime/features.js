@@ -59,7 +59,7 @@ const table = {
   inspect: { names: ["inspect", "inspectBrief", "inspectParts", "inspectWith"] },
   integrity: { names: ["integrityOf", "matchesIntegrity"] },
   listeners: { names: ["newFetchEvent", "newScheduledEvent", "newTaskEvent"] },
-  lookup: { names: ["lookUp", "lookedUp"] },
+  lookup: { names: ["cancelLookups", "lookUp", "lookedUp"] },
   messaging: {
     interfaces: ["BroadcastChannel", "MessageChannel", "MessageEvent", "MessagePort"],
     names: ["here", "isPortDetached", "movePort", "newMessageEvent", "newPort", "newWire"],
