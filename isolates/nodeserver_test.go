@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -57,13 +58,12 @@ func TestNodeHTTPServerResponses(t *testing.T) {
 		`(q, r) => { r.writeHead(404, "Gone fishing"); r.end() }`:                     []any{404.0, "Gone fishing", []any{}, ""},
 		`(q, r) => { r.setHeader("Connection", "close").setHeader("X", 5); r.end() }`: []any{200.0, "OK", []any{[]any{"x", "5"}}, ""},
 		`(q, r) => { r.flushHeaders(); setTimeout(() => r.destroy(), 1) }`:            []any{200.0, "OK", []any{}, "socket hang up"},
-		`(q, r) => q.pipe(r)`:                             []any{200.0, "OK", []any{}, "in"},
-		`(q, r) => { throw new Error("mine") }`:           "undefined mine",
-		`(q, r) => { r.destroy() }`:                       "ECONNRESET the server has ended the request without a response",
-		`(q, r) => { r.writeHead(99) }`:                   "ERR_HTTP_INVALID_STATUS_CODE Invalid status code: 99",
-		`(q, r) => { r.setHeader("a", "b\r\nc: d") }`:     `ERR_INVALID_CHAR Invalid character in header content ["a"]`,
-		`(q, r) => { r.writeHead(200, "a\nb") }`:          "ERR_INVALID_CHAR Invalid character in statusMessage",
-		`(q, r) => { r.end("x"); r.setHeader("a", "b") }`: []any{200.0, "OK", []any{}, "x"},
+		`(q, r) => q.pipe(r)`:                         []any{200.0, "OK", []any{}, "in"},
+		`(q, r) => { throw new Error("mine") }`:       "undefined mine",
+		`(q, r) => { r.destroy() }`:                   "ECONNRESET the server has ended the request without a response",
+		`(q, r) => { r.writeHead(99) }`:               "ERR_HTTP_INVALID_STATUS_CODE Invalid status code: 99",
+		`(q, r) => { r.setHeader("a", "b\r\nc: d") }`: `ERR_INVALID_CHAR Invalid character in header content ["a"]`,
+		`(q, r) => { r.writeHead(200, "a\nb") }`:      "ERR_INVALID_CHAR Invalid character in statusMessage",
 		`(q, r) => { let n = 0; r.setHeader("a", { toString: () => n++ < 1 ? "b" : "b\r\nc: d" }); r.end() }`: "undefined invalid value of header a",
 		`(q, r) => { r.on("error", () => {}); r.end("x"); r.write("late") }`:                                  []any{200.0, "OK", []any{}, "x"},
 	} {
@@ -95,6 +95,9 @@ func TestNodeHTTPServerNeverEnds(t *testing.T) {
 	o = b.run(served(`() => {}`), fetch("GET", "http://w.test/", ""))
 	require.NotNil(t, o.end.Failure, "nothing can answer it any more")
 	require.Contains(t, o.end.Failure.Message, "the handler can never finish")
+	o = b.run(served(`(req, res) => { res.end("x"); throw new Error("mine") }`), fetch("GET", "http://w.test/", ""))
+	require.Equal(t, "x", string(o.reply.Body))
+	require.Contains(t, fmt.Sprint(b.lines()), "mine", "what is thrown after the response is logged")
 	w = served(`(req, res) => { res.write("begun"); setInterval(() => {}, 1) }`)
 	w.Limits.Wall = workers.Millis(100 * time.Millisecond)
 	o = b.run(w, fetch("GET", "http://w.test/", ""))

@@ -223,11 +223,21 @@ function answer(server, request) {
   req.method = s.method;
   req.url = path;
   return new Promise((resolve, reject) => {
-    http.answerWith(res, { __proto__: null, resolve, reject });
+    let answered = false;
+    http.answerWith(res, { __proto__: null, reject, resolve(response) {
+      answered = true;
+      resolve(response);
+    } });
     res.socket = req.socket;
     fill(req, flat, s, null);
     res.once("close", () => { if (!req.destroyed && !req.complete) req._dump(); });
-    if (!server.emit("request", req, res)) throw new Error("the server has no listener of requests");
+    try {
+      if (!server.emit("request", req, res)) throw new Error("the server has no listener of requests");
+    } catch (error) {
+      if (answered) internal.reportException(error); // nobody waits for it
+      else reject(error);
+      res.destroy();
+    }
   });
 }
 
