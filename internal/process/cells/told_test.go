@@ -3,6 +3,7 @@ package cells
 import (
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/pinwheel-run/pinwheel/events/workers"
 	"github.com/pinwheel-run/pinwheel/internal/process/cells/wire"
 	"github.com/pinwheel-run/pinwheel/isolates"
+	"github.com/pinwheel-run/pinwheel/isolates/egress"
 )
 
 // headOf waits for the reply of an event whose body comes in chunks.
@@ -132,6 +134,21 @@ func TestLinesArrive(t *testing.T) {
 	require.Equal(t, []any{"alice", "w", "1-x", "warn"}, []any{line.Owner, line.Worker, line.Version, line.Level})
 	require.NotEmpty(t, line.EventID)
 	require.WithinDuration(t, time.Now(), line.Time, patience)
+}
+
+// A cell has no resolver. The broker looks up names for it, under its guard.
+func TestNamesOfCells(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t, func(c *Config) {
+		c.Calls.Egress = egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)
+	})
+	h.install("alice", "w", `import { builtin } from "pinwheel:node"; export default { async task() {
+		const { resolve4 } = builtin("dns/promises");
+		console.log("found " + await resolve4("localhost") + " " + await resolve4("nobody.invalid").catch((e) => e.code));
+	} }`)
+	h.submit("alice", "w", "1")
+	h.awaitLine("found 127.0.0.1 ENOTFOUND")
+	require.Zero(t, h.endsOf("lie"))
 }
 
 // What runs ends when it is told to.
