@@ -1,6 +1,7 @@
 package isolates
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,6 +157,9 @@ func (r *run) readReply(in *v8x.Commands) (reply *events.Reply, bad *events.Fail
 		if bad = checkHeaders(reply.Headers); bad == nil {
 			reply.Headers = withoutConnection(reply.Headers)
 		}
+	}
+	if s := reply.Status; bad == nil && s != http.StatusSwitchingProtocols && (s < 200 || s > 599) {
+		bad = events.Fail(events.ReasonException, "the status of the response is %d: it is 200 to 599", s)
 	}
 	if e := r.attempt.Event; e != nil && e.Service != nil { // it goes into no message
 		reply.Body = slices.Clone(in.View())

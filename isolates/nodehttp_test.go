@@ -60,6 +60,10 @@ func TestNodeHTTPClient(t *testing.T) {
 	require.Equal(t, []any{`PUT / -1 200000 [] `, `PUT / 200000 200000 [] `}, b.inHTTP(s, `
 		const piece = new Uint8Array(100_000);
 		return [(await sent({ method: "PUT" }, piece, piece))[1], (await sent({ method: "PUT", headers: { "Content-Length": 200_000 } }, piece, piece))[1]]`))
+	require.Equal(t, []any{"GET / 0 0 [] ", "GET / 0 0 [] ", "ERR_SOCKET_BAD_PORT"}, b.inHTTP(s, `
+		const changed = (method) => new Promise((done) => { const req = http.get(at, async (res) => done(await read(res))); req.method = method });
+		const first = [await changed("TRACE"), await changed(Object.defineProperty([], 0, { get() { throw 1 } }))];
+		try { http.get({ host: "127.0.0.1", port: "80@evil" }) } catch (e) { return [...first, e.code] }`), "what was checked is sent")
 	require.Equal(t, []any{302.0, "/there"}, b.inHTTP(s, `const [status, , headers] = await sent({ path: "/go" }); return [status, headers.location]`))
 	require.Equal(t, []any{"ECONNRESET", true}, b.inHTTP(s, `return new Promise((done) => http.get(at + "/cut", (res) => {
 		res.on("error", (e) => done([e.code, res.aborted])).resume() }))`))

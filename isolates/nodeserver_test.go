@@ -65,7 +65,13 @@ func TestNodeHTTPServerResponses(t *testing.T) {
 		`(q, r) => { r.setHeader("a", "b\r\nc: d") }`: `ERR_INVALID_CHAR Invalid character in header content ["a"]`,
 		`(q, r) => { r.writeHead(200, "a\nb") }`:      "ERR_INVALID_CHAR Invalid character in statusMessage",
 		`(q, r) => { let n = 0; r.setHeader("a", { toString: () => n++ < 1 ? "b" : "b\r\nc: d" }); r.end() }`: "undefined invalid value of header a",
-		`(q, r) => { r.on("error", () => {}); r.end("x"); r.write("late") }`:                                  []any{200.0, "OK", []any{}, "x"},
+		// What was checked is sent, whatever a guest makes of the fields later.
+		`(q, r) => { r.writeHead(201); r.statusCode = 7; r.statusMessage = "a\r\nb"; r.end("x") }`: []any{201.0, "Created", []any{}, "x"},
+		`(q, r) => { r.writeHead(201); r.statusCode = Object.defineProperty([], 0, { get() { throw 1 } }); r.end("x") }`: []any{201.0,
+			"Created", []any{}, "x"},
+		`(q, r) => { r._implicitHeader = () => {}; r.statusCode = 1000; r.end("x") }`: "ERR_HTTP_INVALID_STATUS_CODE " +
+			"the response has no status: writeHead() was not called",
+		`(q, r) => { r.on("error", () => {}); r.end("x"); r.write("late") }`: []any{200.0, "OK", []any{}, "x"},
 	} {
 		require.Equal(t, want, answer(listener), listener)
 	}

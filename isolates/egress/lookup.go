@@ -48,7 +48,7 @@ var errNoHost = &net.DNSError{Err: "no such host", IsNotFound: true}
 
 // lookup asks the resolver of the system, as who connects does, and leaves out what the guard refuses.
 func (f *Client) lookup(ctx context.Context, _, host string) ([]netip.Addr, error) {
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	found, err := newResolver().LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +61,21 @@ func (f *Client) lookup(ctx context.Context, _, host string) ([]netip.Addr, erro
 	}
 	return reachable, nil
 }
+
+// newResolver returns a resolver for one lookup. Those who look up the same name by one resolver share a query, which
+// then goes on when all of them have gone. An answer comes in one packet, so it has at most some 75 addresses: the
+// resolver sorts them, which takes a system call for each.
+func newResolver() *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, server string) (net.Conn, error) {
+		if strings.HasPrefix(network, "tcp") {
+			return nil, errLongAnswer
+		}
+		var d net.Dialer
+		return d.DialContext(ctx, network, server)
+	}}
+}
+
+var errLongAnswer = errors.New("the answer has too many addresses")
 
 // tellLookup says why a name has no addresses. The resolver's own words name its server.
 func tellLookup(err error, host string) Told {

@@ -108,6 +108,7 @@ type Calls struct {
 	sockets   sockets
 	tcp       tcpSockets
 	piped     piped
+	lookups   chan struct{} // has a value for each name that is being looked up; nil until the first
 }
 
 // begins has the function that carries out a command, by the number of the command.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"time"
 
 	"github.com/pinwheel-run/pinwheel/events/lifecycle"
 	"github.com/pinwheel-run/pinwheel/isolates/egress"
@@ -13,6 +14,13 @@ import (
 
 // lookupBytes is what looking up a name counts as among the bytes that its run holds: goroutines, and messages of DNS.
 const lookupBytes = 16 << 10
+
+const (
+	// maxLookups is how many names a run looks up at once. Each takes one of the owner's connections.
+	maxLookups = 8
+	// lookupCPU is what the owner is charged for a lookup, and addressCPU for each address: the resolver sorts them.
+	lookupCPU, addressCPU = 100 * time.Microsecond, 10 * time.Microsecond
+)
 
 var errLookupName = egress.Told{Text: "the name is too long", Code: "ENOTFOUND"}
 
@@ -38,6 +46,9 @@ func (r *Calls) lookUp(in *v8x.Commands) {
 		r.answer(c, true, lookedUp(c, nil, err))
 		return
 	}
+	if r.lookups == nil {
+		r.lookups = make(chan struct{}, maxLookups)
+	}
 	ctx, cancel := context.WithCancel(r.callContext())
 	c.cancel = cancel
 	span := r.run.Attempt().Begin(lifecycle.Operation{
@@ -45,13 +56,26 @@ func (r *Calls) lookUp(in *v8x.Commands) {
 	})
 	go func() { // it ends with the run
 		defer cancel()
-		conns := r.process.Egress.Of(r.run.Attempt().Worker.Owner)
-		found, err := conns.Lookup(ctx, host)
-		conns.Release()
+		found, err := r.addresses(ctx, host)
 		lifecycle.EndSpan(span, err)
 		r.run.Drop(lookupBytes)
 		r.answer(c, true, lookedUp(c, found, err))
 	}()
+}
+
+// addresses looks up a name when the run has fewer than maxLookups under way.
+func (r *Calls) addresses(ctx context.Context, host string) ([]netip.Addr, error) {
+	select {
+	case r.lookups <- struct{}{}:
+		defer func() { <-r.lookups }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	conns := r.process.Egress.Of(r.run.Attempt().Worker.Owner)
+	defer conns.Release()
+	found, err := conns.Lookup(ctx, host)
+	r.run.ChargeOwner(lookupCPU + time.Duration(len(found))*addressCPU)
+	return found, err
 }
 
 // lookedUp tells JavaScript the addresses of a name, or why there are none.

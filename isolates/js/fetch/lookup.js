@@ -20,11 +20,16 @@ internal.lookUp = (name, done, by) => {
   MapPrototypeSet(waiting, id, { __proto__: null, run, frame: internal.inheritFrame(), done, by });
 };
 
-// cancelLookups ends what an object has asked for. Go's answers come too late then.
+// cancelLookups ends what an object has asked for in the event that runs. Go stops, and what it answers comes too late.
 internal.cancelLookups = (by) => {
+  const run = internal.acting();
   const ids = new List();
-  MapPrototypeForEach(waiting, (entry, id) => { if (entry.by === by) ids[ids.length] = id; });
-  for (let i = 0; i < ids.length; i++) internal.queueMicrotask(() => { internal.lookedUp(ids[i], null, "ECANCELLED"); });
+  MapPrototypeForEach(waiting, (entry, id) => { if (entry.by === by && entry.run === run) ids[ids.length] = id; });
+  if (ids.length > 0) internal.speakFor(run);
+  for (let i = 0; i < ids.length; i++) {
+    send(sendOps.FETCH_ABORT, ids[i]);
+    internal.queueMicrotask(() => { internal.lookedUp(ids[i], null, "ECANCELLED"); });
+  }
 };
 
 internal.lookedUp = (id, addresses, failure) => {

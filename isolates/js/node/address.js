@@ -47,4 +47,16 @@ function isIP(value) {
   return isIPv6(value) ? 6 : 0;
 }
 
-internal.nodeModules.address = { __proto__: null, isIP, isIPv4, isIPv6 };
+// portOf returns the number of a port that a guest gives.
+function portOf(value) {
+  const port = typeof value === "string" && value !== "" ? primordials.Number(value) : value;
+  if (typeof port !== "number") throw internal.node.wrongType("options.port", "of type number or string", value);
+  if (!primordials.NumberIsInteger(port) || port < 0 || port > 65535) {
+    throw internal.node.coded(
+      primordials.RangeError, "ERR_SOCKET_BAD_PORT", `Port should be >= 0 and < 65536. Received ${internal.inspect(value)}.`,
+    );
+  }
+  return port;
+}
+
+internal.nodeModules.address = { __proto__: null, isIP, isIPv4, isIPv6, portOf };

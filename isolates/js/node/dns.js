@@ -205,7 +205,8 @@ function checkResolver(options) {
 }
 
 const quick = (what, by, args, family) => {
-  const [name, options] = args;
+  const name = args[0];
+  const options = args[1];
   const callback = args[args.length - 1];
   return what === "promise"
     ? new Promise((resolve, reject) => { query(by, family, name, options, (error, list) => { error ? reject(error) : resolve(list); }); })

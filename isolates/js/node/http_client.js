@@ -3,7 +3,7 @@
 "use strict";
 
 const {
-  Error, NumberIsInteger, ReflectOwnKeys, RegExpPrototypeExec, StringPrototypeIncludes, StringPrototypeStartsWith,
+  Error, ReflectOwnKeys, RegExpPrototypeExec, StringPrototypeIncludes, StringPrototypeStartsWith,
   StringPrototypeToUpperCase, TypeError,
 } = primordials;
 const { isToken, upon } = internal;
@@ -11,7 +11,8 @@ const { builtin, callLater, checks, coded, http, wrongType } = internal.node;
 const { Buffer } = builtin("buffer");
 const EventEmitter = builtin("events");
 const timers = builtin("timers");
-const { Connection, OutgoingMessage, fill, notHere, out, setAll } = http;
+const { Connection, OutgoingMessage, bodyLength, fill, notHere, out, setAll } = http;
+const { portOf } = internal.nodeModule("address");
 
 const unescaped = /[^\u0021-\u00ff]/;
 const notOfHost = /[/\\?#@\s]/;
@@ -71,7 +72,7 @@ function agentOf(agent, standard) {
 
 // optionsOf merges the arguments of request(): a URL, options, and a callback.
 function optionsOf(args) {
-  const [input] = args;
+  const input = args[0];
   let [, options, callback] = args;
   const merged = { __proto__: null };
   const add = (from) => {
@@ -203,6 +204,7 @@ class ClientRequest extends OutgoingMessage {
   reusedSocket = false;
   maxHeadersCount = null;
   timeout = undefined;
+  #method; // that is sent; a guest may change method
   #port;
   #url;
   #signal = null; // of the fetch
@@ -211,7 +213,9 @@ class ClientRequest extends OutgoingMessage {
   #began = false; // the code that made the request has ended
   constructor(input, given = undefined, last = undefined, standard = http.globalAgent) {
     super({ autoDestroy: false });
-    const [options, callback] = optionsOf([input, given, last]);
+    const read = optionsOf([input, given, last]);
+    const options = read[0];
+    const callback = read[1];
     this.agent = agentOf(options.agent, standard);
     const expected = this.agent.protocol || "http:";
     this.protocol = options.protocol || standard.protocol;
@@ -221,11 +225,12 @@ class ClientRequest extends OutgoingMessage {
     checkOptions(options, this.agent);
     this.path = pathOf(options.path);
     this.host = hostOf(options);
-    this.method = methodOf(options.method);
+    this.#method = methodOf(options.method);
+    this.method = this.#method;
     const standardPort = this.protocol === "https:" ? 443 : 80;
-    this.#port = options.port || options.defaultPort || standardPort;
+    this.#port = portOf(options.port || options.defaultPort || standardPort);
     this.#url = urlOf(this.protocol, this.host, this.#port, this.path);
-    this.#readHeaders(options, +this.#port === standardPort ? this.host : `${this.host}:${this.#port}`);
+    this.#readHeaders(options, this.#port === standardPort ? this.host : `${this.host}:${this.#port}`);
     if (options.timeout !== undefined) this.setTimeout(options.timeout);
     if (typeof callback === "function") this.once("response", callback);
     if (options.signal) builtin("stream").addAbortSignal(options.signal, this);
@@ -249,11 +254,11 @@ class ClientRequest extends OutgoingMessage {
   }
   #send(bytes, stream) {
     const list = out.list(this);
-    const length = this.getHeader("content-length");
+    const length = stream === null ? -1 : bodyLength(this.getHeader("content-length"));
     internal.listDelete(list, "content-length");
-    if (stream !== null && length !== undefined && NumberIsInteger(+length) && +length >= 0) internal.setFixedLength(stream, +length);
+    if (length >= 0) internal.setFixedLength(stream, length);
     const whole = bytes !== null && primordials.lengthOf(bytes) > 0 ? bytes : null;
-    const request = internal.newNodeRequest(this.method, this.#url, list, whole, stream);
+    const request = internal.newNodeRequest(this.#method, this.#url, list, whole, stream);
     this.#signal = internal.requestState(request).signal;
     upon(internal.fetch(request), (response) => { this.#answered(response); }, (error) => { this.#failed(error); });
   }

@@ -132,7 +132,14 @@ class Connection extends EventEmitter {
   destroySoon() {}
 }
 
+// bodyLength is the length of a body that a header says, or -1. It reads value once: a guest may have made it.
+function bodyLength(value) {
+  const n = value === undefined ? -1 : +value;
+  return primordials.NumberIsInteger(n) && n >= 0 && n <= 2 ** 53 - 1 ? n : -1;
+}
+
 internal.node.http = put({ __proto__: null }, {
+  bodyLength,
   METHODS, STATUS_CODES, validateHeaderName, validateHeaderValue, isWrongText, own, Sent, Connection,
   notHere: (what, instead) => coded(primordials.Error, "ERR_METHOD_NOT_IMPLEMENTED", `node:http has no ${what} in a worker: ${instead}`),
 });

@@ -9,13 +9,15 @@ const {
 } = primordials;
 const { builtin, callLater, checks, coded, http, wrongType } = internal.node;
 const EventEmitter = builtin("events");
-const { Connection, IncomingMessage, OutgoingMessage, STATUS_CODES, fill, isWrongText, out, setAll } = http;
+const { Connection, IncomingMessage, OutgoingMessage, STATUS_CODES, bodyLength, fill, isWrongText, out, setAll } = http;
 
 class ServerResponse extends OutgoingMessage {
   statusCode = 200;
   statusMessage = undefined;
   req;
   #answer = null; // {resolve, reject} of the Response
+  #status = 0; // that is sent, with its text; 0: there is none yet. A guest may change statusCode
+  #text = "";
   constructor(req, options = undefined) {
     super(options);
     this.req = req;
@@ -37,23 +39,31 @@ class ServerResponse extends OutgoingMessage {
       this.statusMessage ??= STATUS_CODES[code] || "unknown";
       headers ??= reason;
     }
-    if (isWrongText(`${this.statusMessage}`)) throw coded(TypeError, "ERR_INVALID_CHAR", "Invalid character in statusMessage");
+    const text = `${this.statusMessage}`;
+    if (isWrongText(text)) throw coded(TypeError, "ERR_INVALID_CHAR", "Invalid character in statusMessage");
     if (headers) setAll(this, headers);
     this.statusCode = code;
+    this.#status = code;
+    this.#text = text;
     out.seal(this, this.req?.method === "HEAD" || internal.isNullBodyStatus(code));
     return this;
   }
   writeHeader(...args) { return this.writeHead(...args); }
   #send(bytes, stream) {
     const answer = this.#answer;
+    if (this.#status === 0) { // a class of the guest's sends its head without writeHead()
+      this.#answer = null;
+      answer.reject(coded(Error, "ERR_HTTP_INVALID_STATUS_CODE", "the response has no status: writeHead() was not called"));
+      return;
+    }
     const list = out.list(this);
     if (stream !== null || bytes !== null) internal.listDelete(list, "content-length");
-    const s = new internal.ResponseState(this.statusCode, null, bytes);
-    s.statusText = `${this.statusMessage}`;
+    const s = new internal.ResponseState(this.#status, null, bytes);
+    s.statusText = this.#text;
     s.headers = internal.newHeaders(list, false);
     s.stream = stream;
-    const length = this.getHeader("content-length");
-    if (stream !== null && length !== undefined && NumberIsInteger(+length) && +length >= 0) internal.setFixedLength(stream, +length);
+    const length = stream === null ? -1 : bodyLength(this.getHeader("content-length"));
+    if (length >= 0) internal.setFixedLength(stream, length);
     this.#answer = null;
     answer.resolve(internal.newResponse(s));
   }
@@ -107,7 +117,7 @@ class Server extends EventEmitter {
     http.portOf = (server) => (server.listening ? server.#port : 0);
     http.messages = (server, socket) => {
       const req = ReflectConstruct(server.#kinds.IncomingMessage, [socket]);
-      return [req, ReflectConstruct(server.#kinds.ServerResponse, [req])];
+      return { __proto__: null, req, res: ReflectConstruct(server.#kinds.ServerResponse, [req]) };
     };
   }
   listen(...args) {
@@ -189,7 +199,10 @@ function partsOf(url) {
   const hash = StringPrototypeIndexOf(url, "#");
   const path = StringPrototypeIndexOf(url, "/", from);
   const end = hash === -1 ? url.length : hash;
-  return [StringPrototypeSlice(url, from, path), StringPrototypeSlice(url, path, end), StringPrototypeStartsWith(url, "https:")];
+  return {
+    __proto__: null, host: StringPrototypeSlice(url, from, path), path: StringPrototypeSlice(url, path, end),
+    secure: StringPrototypeStartsWith(url, "https:"),
+  };
 }
 
 // addLength adds the header by which parsers of bodies know that there is one: a Request need not have it.
@@ -210,18 +223,18 @@ function addLength(flat, list, s) {
 // answer has a server answer a request. The promise of the Response is settled as the server says.
 function answer(server, request) {
   const s = internal.requestState(request);
-  const [host, path, secure] = partsOf(internal.requestURL(s));
+  const parts = partsOf(internal.requestURL(s));
   const list = internal.headersList(internal.requestHeaders(s));
   const flat = new primordials.List();
   for (let i = 0; i < list.flat.length; i++) flat[i] = list.flat[i];
   if (!internal.listHas(list, "host")) {
     flat[flat.length] = "host";
-    flat[flat.length] = host;
+    flat[flat.length] = parts.host;
   }
   addLength(flat, list, s);
-  const [req, res] = http.messages(server, new Connection(secure, internal.listGet(list, "cf-connecting-ip") ?? undefined));
+  const { req, res } = http.messages(server, new Connection(parts.secure, internal.listGet(list, "cf-connecting-ip") ?? undefined));
   req.method = s.method;
-  req.url = path;
+  req.url = parts.path;
   return new Promise((resolve, reject) => {
     let answered = false;
     http.answerWith(res, { __proto__: null, reject, resolve(response) {

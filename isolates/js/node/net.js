@@ -13,7 +13,7 @@ const { Buffer } = builtin("buffer");
 const EventEmitter = builtin("events");
 const timers = builtin("timers");
 const { over } = internal.node.bufferParts;
-const { isIP, isIPv4, isIPv6 } = internal.nodeModule("address");
+const { isIP, isIPv4, isIPv6, portOf } = internal.nodeModule("address");
 
 // ---- sockets ----
 
@@ -48,15 +48,6 @@ function normalArgs(args) {
   if (typeof first === "object" && first !== null) return [first, callback];
   if (typeof first === "string" && RegExpPrototypeExec(/^[0-9]+$/, first) === null) return [{ path: first }, callback];
   return [{ port: first, host: typeof second === "string" ? second : undefined }, callback];
-}
-
-function portOf(value) {
-  const port = typeof value === "string" && value !== "" ? Number(value) : value;
-  if (typeof port !== "number") throw wrongType("options.port", "of type number or string", value);
-  if (!NumberIsInteger(port) || port < 0 || port > 65535) {
-    throw coded(primordials.RangeError, "ERR_SOCKET_BAD_PORT", `Port should be >= 0 and < 65536. Received ${internal.inspect(value)}.`);
-  }
-  return port;
 }
 
 function none() {}
