@@ -38,6 +38,7 @@ var stays = map[reflect.Type]map[string]string{
 		"DeliverAt":  "the consumer has kept it",
 		"Crashes":    "dispatch counts them",
 		"began":      "dispatch notes it",
+		"cancelled":  "CancelEvent says it",
 
 		"BySplit":      "dispatch chose the worker",
 		"CrashedAlone": "dispatch counts crashes",
