@@ -3,7 +3,7 @@ package hostcalls
 import (
 	"context"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pinwheel-run/pinwheel/isolates/offload"
@@ -20,12 +20,13 @@ const rewriteHere = 64 << 10
 // rewriting is a page on its way. It ends with its bytes, when JavaScript closes it, or with the run.
 type rewriting struct {
 	*offload.Rewrite
-	close func() // may be called again
+	close func() // frees its memory when no step is under way; may be called again
 }
 
 // rewriters are the pages of a run.
 type rewriters struct {
-	of map[float64]*rewriting // by id; nil until the first
+	of    map[float64]*rewriting // by id; nil until the first
+	holds atomic.Int32           // pages that hold memory, also those that are closed while a step is under way
 }
 
 // step carries out a step of a page: request, page, whether it is the first, selectors, what is asked for with each,
@@ -47,7 +48,7 @@ func (s *rewriters) step(r *Calls, in *v8x.Commands) {
 		})
 		return
 	}
-	r.offloads.inPool(r, c, in.Left(), false, func() offload.Job {
+	r.offloads.inPool(r, c, w.Holds(in.Left()), false, func() offload.Job {
 		args := in.Detach()
 		return func(goOn func() error) (offload.Product, time.Duration) {
 			return w.Step(args.View(), args.Bool(), goOn)
@@ -58,23 +59,29 @@ func (s *rewriters) step(r *Calls, in *v8x.Commands) {
 var errRewritingGone = fmt.Errorf("the page belongs to an event that is over")
 
 func (s *rewriters) open(r *Calls, id float64, selectors []string, handlers []byte) (*rewriting, error) {
-	if len(s.of) >= maxRewriters {
+	if s.holds.Load() >= maxRewriters {
 		return nil, fmt.Errorf("too many pages: at most %d may be under way", maxRewriters)
 	}
 	if err := r.run.Hold(offload.RewriteMemory); err != nil {
 		return nil, err
 	}
-	drop := sync.OnceFunc(func() { r.run.Drop(offload.RewriteMemory) })
 	made, err := offload.NewRewrite(selectors, handlers)
 	if err != nil {
-		drop()
+		r.run.Drop(offload.RewriteMemory)
 		return nil, err
 	}
-	unwatch := context.AfterFunc(r.callContext(), drop)
+	s.holds.Add(1)
+	end := func() {
+		made.Close(func() {
+			s.holds.Add(-1)
+			r.run.Drop(offload.RewriteMemory)
+		})
+	}
+	unwatch := context.AfterFunc(r.callContext(), end)
 	if s.of == nil {
 		s.of = map[float64]*rewriting{}
 	}
-	s.of[id] = &rewriting{Rewrite: made, close: func() { unwatch(); drop() }}
+	s.of[id] = &rewriting{Rewrite: made, close: func() { unwatch(); end() }}
 	return s.of[id], nil
 }
 

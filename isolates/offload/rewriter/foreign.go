@@ -15,7 +15,7 @@ const (
 	mathML
 )
 
-// maxForeign is how deep SVG, MathML and HTML in these may be nested.
+// maxForeign is how deep SVG, MathML and HTML in these may be nested, each in another than itself.
 const maxForeign = 4096
 
 var errForeign = fmt.Errorf("SVG or MathML of the page is nested more than %d times", maxForeign)
@@ -45,31 +45,50 @@ var (
 )
 
 // foreign follows which namespace a page is in, from its tags alone.
-type foreign struct{ stack []namespace }
+type foreign struct{ stack []nested }
+
+// nested is a namespace, and how many times it is nested in itself.
+type nested struct {
+	namespace
+	times int
+}
 
 func (f *foreign) current() namespace {
 	if len(f.stack) == 0 {
 		return html
 	}
-	return f.stack[len(f.stack)-1]
+	return f.stack[len(f.stack)-1].namespace
 }
 
 func (f *foreign) outer() namespace {
-	if len(f.stack) < 2 {
+	at := len(f.stack) - 1
+	if at >= 0 && f.stack[at].times == 1 {
+		at--
+	}
+	if at < 0 {
 		return html
 	}
-	return f.stack[len(f.stack)-2]
+	return f.stack[at].namespace
 }
 
 func (f *foreign) enter(ns namespace) error {
+	if n := len(f.stack); n > 0 && f.stack[n-1].namespace == ns {
+		f.stack[n-1].times++
+		return nil
+	}
 	if len(f.stack) == maxForeign {
 		return errForeign
 	}
-	f.stack = append(f.stack, ns)
+	f.stack = append(f.stack, nested{ns, 1})
 	return nil
 }
 
-func (f *foreign) leave() { f.stack = f.stack[:len(f.stack)-1] }
+func (f *foreign) leave() {
+	last := len(f.stack) - 1
+	if f.stack[last].times--; f.stack[last].times == 0 {
+		f.stack = f.stack[:last]
+	}
+}
 
 // start is called for a start tag that is read from b. It returns how the text after the tag is read.
 func (f *foreign) start(name []byte, b []byte, t *tag) (textMode, error) {

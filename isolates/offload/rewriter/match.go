@@ -77,7 +77,7 @@ func (o *openEntries) list() []int {
 func newMatcher(p *program) *matcher {
 	m := &matcher{program: p, stack: make([]frame, 1, 32), names: map[string]*openName{}}
 	m.text.counts, m.comments.counts = make([]int, len(p.entries)), make([]int, len(p.entries))
-	m.el.values = make([]span, len(p.slots))
+	m.el.values, m.el.lows = make([]span, len(p.slots)), make([]span, len(p.slots))
 	return m
 }
 
@@ -138,8 +138,9 @@ func (m *matcher) readValues(t *tag) {
 	if len(m.slots) == 0 {
 		return
 	}
+	m.el.low = m.el.low[:0]
 	for i := range m.el.values {
-		m.el.values[i].from = -1
+		m.el.values[i].from, m.el.lows[i].from = -1, -1
 	}
 	for _, a := range t.attributes {
 		if slot, ok := m.slots[string(lower(a.name.of(m.el.raw)))]; ok && m.el.values[slot].from < 0 {

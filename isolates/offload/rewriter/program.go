@@ -19,6 +19,16 @@ const (
 // MaxEntries is the largest number of selectors with handlers.
 const MaxEntries = 1024
 
+const (
+	// MaxSelectors is the largest sum of the bytes of all selectors.
+	MaxSelectors = 64 << 10
+
+	// selectorMemory is what a program takes at most: the texts and their copies, the parts, and what is kept by entry.
+	selectorMemory = 4*MaxSelectors + 512*MaxParts + 64*MaxEntries
+)
+
+var errSelectors = fmt.Errorf("the selectors of an HTMLRewriter have more than %d bytes", MaxSelectors)
+
 // program has the compounds of all selectors as the states of a machine. A state that is open in an element tests each
 // element inside it. A match of the last compound of a selector is a match of the selector's entry. Any other opens the
 // next state. So an element costs as much as there are open states, however deep it is.
@@ -47,7 +57,11 @@ func compile(selectors []string, handlers []Handlers) (*program, error) {
 	}
 	p := &program{byName: map[string][]int{}, slots: map[string]int{}}
 	p.entries, p.document = handlers[:len(selectors)], handlers[len(selectors)]
+	size := 0
 	for entry, text := range selectors {
+		if size += len(text); size > MaxSelectors {
+			return nil, errSelectors
+		}
 		list, err := parse(text)
 		if err != nil {
 			return nil, err

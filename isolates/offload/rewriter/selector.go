@@ -61,8 +61,10 @@ type element struct {
 	name     []byte // lower case
 	values   []span // by slot; from is -1 where there is none
 	raw      []byte
-	nth, of  int // its place among the children of its parent, and among those with its name
-	examined int // bytes of values that tests have looked at
+	low      []byte // values in lower case that tests have asked for
+	lows     []span // by slot, in low; from is -1 where nobody has asked
+	nth, of  int    // its place among the children of its parent, and among those with its name
+	examined int    // bytes of values that tests have looked at
 	goOn     func() error
 	stopped  error // of goOn
 }
@@ -105,9 +107,26 @@ func (t *test) matches(e *element) bool {
 		return false
 	}
 	if t.fold && t.kind != testHas {
-		value = lower(value)
+		value = e.lower(t.slot)
 	}
 	return t.takes(value)
+}
+
+// lower returns a value in lower case. It is made once for all tests of the tag.
+func (e *element) lower(slot int) []byte {
+	if at := e.lows[slot]; at.from >= 0 {
+		return at.of(e.low)
+	}
+	from := len(e.low)
+	e.low = append(e.low, e.values[slot].of(e.raw)...)
+	value := e.low[from:]
+	for i, c := range value {
+		if c >= 'A' && c <= 'Z' {
+			value[i] = c + 'a' - 'A'
+		}
+	}
+	e.lows[slot] = span{int32(from), int32(len(e.low))}
+	return value
 }
 
 func (t *test) takes(value []byte) bool {

@@ -25,8 +25,11 @@ const (
 const (
 	// MaxPiece is the largest piece of a page that a step takes, in bytes.
 	MaxPiece = 256 << 10
-	// Memory is what a Stream holds at most: the bytes of a token and of a piece, the stack, and the records of a step.
-	Memory = 2*(MaxToken+MaxPiece) + MaxStack + 4*maxNumbers
+	// Memory is what a Stream holds at most between steps: the bytes of a token and of a piece, the stack, the records of
+	// a step, a short value in lower case, and the selectors.
+	Memory = 2*(MaxToken+MaxPiece) + MaxStack + 4*maxNumbers + often + selectorMemory
+	// Records is what the records of a step take at most that are copied.
+	Records = 4 * (maxNumbers + 8*MaxAttributes)
 
 	maxNumbers = 64 << 10 // of the records of a step, after which the next step goes on
 	often      = 1 << 16  // bytes and tests between two looks whether the work may go on
@@ -99,6 +102,9 @@ func (s *Stream) Step(in []byte, last bool, goOn func() error) (out []byte, reco
 		}
 	}
 	s.flushText(false)
+	if cap(s.m.el.low) > often {
+		s.m.el.low = nil
+	}
 	return s.buffer[s.base:s.at], s.records, more, nil
 }
 
@@ -251,6 +257,9 @@ func (s *Stream) start(raw []byte, at int32) error {
 	s.scan.cdata = space != html
 	if s.scan.mode = mode; mode == rawText || mode == scriptText {
 		s.scan.rawName = string(name)
+	}
+	if len(s.m.entries) == 0 { // nobody asks what is open
+		return nil
 	}
 	if err := s.m.start(name, raw, t); err != nil {
 		return err
