@@ -14,11 +14,12 @@ const {
 } = internal;
 const { after, finish, handle, pass } = rewriterRecords;
 const { ReadRequest, acquireReader, readerRead, streamCancel } = streams;
-const { ask, send } = host;
+const { ask, encode, send } = host;
 const { REWRITE, REWRITE_CLOSE } = sendOps;
 
 const PIECE = 262144; // bytes of input for one step; MaxPiece in isolates/offload/rewriter
 const MOST_PARTS = 1024; // of all selectors: MaxParts
+const MOST_BYTES = 65536; // of all selectors: MaxSelectors
 const MOST_HANDLERS = 1024; // calls of on and onDocument: MaxEntries
 
 // Bits of what is asked for.
@@ -77,6 +78,7 @@ class Rewriting {
   wanted = newCapability(); // settles when the reader wants bytes
   begun = false;
   over = false;
+  stepping = false; // in advance
   closed = false;
   input = null; // a chunk that is not yet passed to Go
   at = 0; // in it
@@ -125,8 +127,16 @@ async function rewrite(r) {
   close(r);
 }
 
-// advance takes one more step of the page.
+// advance takes one more step of the page. Code that has changed Promise.prototype can have the loop go on before the step
+// is over.
 async function advance(r) {
+  if (r.stepping) throw new TypeError("HTMLRewriter: a step of the page is under way");
+  r.stepping = true;
+  await takeStep(r);
+  r.stepping = false;
+}
+
+async function takeStep(r) {
   if (!r.more && !r.ended && r.input === null) await read(r);
   if (r.over) return;
   const piece = r.more ? null : nextPiece(r);
@@ -268,6 +278,7 @@ class HTMLRewriter {
   #entries = new List();
   #documents = new List();
   #parts = 0;
+  #bytes = 0;
   #full() {
     if (this.#entries.length + this.#documents.length >= MOST_HANDLERS) {
       throw new TypeError(`HTMLRewriter: more than ${MOST_HANDLERS} calls of on and onDocument`);
@@ -283,6 +294,10 @@ class HTMLRewriter {
     const n = parts[0] + parts[1] * 256;
     const entry = readHandlers(new Entry(text, handlers), ELEMENT_NAMES, "HTMLRewriter.on");
     if (this.#parts + n > MOST_PARTS) throw new TypeError(`HTMLRewriter.on: the selectors have more than ${MOST_PARTS} parts`);
+    const bytes = this.#bytes + lengthOf(encode(text));
+    if (bytes > MOST_BYTES) throw new TypeError(`HTMLRewriter.on: the selectors have more than ${MOST_BYTES} bytes`);
+    this.#full(); // again: the getters of handlers may have called on
+    this.#bytes = bytes;
     this.#parts += n;
     this.#entries[this.#entries.length] = entry;
     return this;
@@ -291,7 +306,9 @@ class HTMLRewriter {
     if (!isObject(this) || !(#entries in this)) throw illegalInvocation("HTMLRewriter");
     requireArguments(arguments.length, 1, "HTMLRewriter.onDocument");
     this.#full();
-    this.#documents[this.#documents.length] = readHandlers(new Entry(null, handlers), DOCUMENT_NAMES, "HTMLRewriter.onDocument");
+    const entry = readHandlers(new Entry(null, handlers), DOCUMENT_NAMES, "HTMLRewriter.onDocument");
+    this.#full();
+    this.#documents[this.#documents.length] = entry;
     return this;
   }
   transform(response) {

@@ -149,7 +149,9 @@ function putElement(r, state, id, start, end) {
     put(r, state.after);
     r.from = end;
   } else replace(r, state, start, end, null);
-  state.bytes = null;
+  // What an open element keeps is only what its end tag needs.
+  state.bytes = state.numbers = state.list = null;
+  state.before = state.after = state.replacement = "";
   if (!state.content || (!state.emptied && !state.renamed && state.end === null && state.onEnd === null)) return null;
   MapPrototypeSet(r.open, id, state);
   if (state.emptied) {

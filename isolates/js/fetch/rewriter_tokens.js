@@ -62,7 +62,8 @@ const around = (read, name) => ({
   get removed() { return read(this).removed; },
   before(content, options = undefined) {
     const state = read(this);
-    state.before += toContent(arguments, `${name}.before`);
+    const text = toContent(arguments, `${name}.before`); // first: its conversion may call this method
+    state.before += text;
     return this;
   },
   after(content, options = undefined) {
@@ -255,7 +256,8 @@ const doctype = tokenClass("Doctype", (read) => ({
 const documentEnd = tokenClass("DocumentEnd", (read) => ({
   append(content, options = undefined) {
     const state = read(this);
-    state.text += toContent(arguments, "DocumentEnd.append");
+    const text = toContent(arguments, "DocumentEnd.append");
+    state.text += text;
     return this;
   },
 }));
