@@ -122,3 +122,17 @@ func TestRewritersBoundTheirSelectors(t *testing.T) {
 	require.Contains(t, body, "TypeError: HTMLRewriter: more than 1024 calls of on and onDocument")
 	require.Contains(t, body, "12<p>")
 }
+
+// A page that is cancelled before its first byte is over.
+func TestAPageThatIsCancelledEarlyIsOver(t *testing.T) {
+	t.Parallel()
+	o := newBench(t).run(worker("w", longPage+`export default { async task() {
+		const reader = new HTMLRewriter().on("div[title~=y]", {}).transform(new Response(page(100))).body.getReader();
+		const first = reader.read();
+		await reader.cancel();
+		await new Promise((resolve) => setTimeout(resolve, 20));
+		return String((await first).done);
+	} }`), task("{}"))
+	require.Nil(t, o.end.Failure)
+	require.Contains(t, string(o.reply.Body), "true")
+}

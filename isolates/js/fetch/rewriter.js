@@ -106,7 +106,7 @@ async function rewrite(r) {
       await r.wanted.promise;
       if (r.over) break;
       r.wanted = newCapability();
-      while (r.out.length === 0 && !r.finished) await advance(r);
+      while (r.out.length === 0 && !r.finished && !r.over) await advance(r);
       if (r.over) break;
       const bytes = r.out.length === 1 ? r.out[0] : concatBytes(r.out);
       r.out = new List();
