@@ -87,8 +87,8 @@ const rewriteMore = 1
 // Cost is how many bytes a step with n more reads, times the tests of each element.
 func (w *Rewrite) Cost(n int) int { return (int(w.held.Load()) + n) * (1 + w.tests) }
 
-// Holds is how many bytes a step with n more takes beside RewriteMemory: these bytes, values in lower case, and what the
-// step hands over.
+// Holds is how many bytes a step with n more takes beside RewriteMemory: these bytes, values in lower case, and what
+// the step hands over.
 func (w *Rewrite) Holds(n int) int { return n + 2*(int(w.held.Load())+n) + rewriter.Records }
 
 // Step carries out a step. What it returns is valid also when the next step begins before it is delivered.
